@@ -1,0 +1,156 @@
+"""The seam between recorded telemetry and tool calls: a record in, a raw call out.
+
+Not an OpenTelemetry SDK object: the same `Record` is made from a live span, from OTLP and from OTLP/JSON, so a
+convention is written once. A `RawCall` holds content and lives only until it is fingerprinted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+__all__ = ["ABSENT", "Absent", "ContentKeys", "Convention", "Event", "Marks", "RawCall", "Record", "Role"]
+
+
+class Absent:
+    """The type of `ABSENT`: nothing was recorded, which is not the same as null."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Final = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One span event."""
+
+    name: str
+    attributes: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One span or log record, in plain values: attribute values as Python scalars, lists and dicts."""
+
+    signal: Literal["span", "log"]
+    name: str
+    """The span's name, or the log record's event name."""
+    attributes: Mapping[str, object]
+    events: Sequence[Event] = ()
+    resource: Mapping[str, object] = field(default_factory=dict)
+    scope: str = ""
+    """Name of the instrumentation scope."""
+    kind: Literal["", "internal", "server", "client", "producer", "consumer"] = ""
+    trace_id: str = ""
+    """32 lowercase hex digits, or empty."""
+    span_id: str = ""
+    parent_span_id: str = ""
+    start_ns: int | None = None
+    end_ns: int | None = None
+    """Unix time in nanoseconds; None where the span had not ended (or for logs)."""
+    error: bool = False
+    """The span's status is ERROR."""
+    status_message: str = ""
+    """Content: an error text."""
+    body: object = ABSENT
+    """Content: a log record's body."""
+    length_limit: int | None = None
+    """The attribute value length limit in force where known: a text that long may have been cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What our own processor wrote on a record: the values replace those of the family's reading."""
+
+    key_id: str = ""
+    fingerprint: str | None = None
+    result_fingerprint: str | None = None
+    group_fingerprint: str | None = None
+    error_fingerprint: str | None = None
+    error_shape: str | None = None
+    state_fingerprint: str | None = None
+    outcome: str | None = None
+    verdict: str | None = None
+    sequence: int | None = None
+    process_id: str = ""
+    items_unseen: int | None = None
+    findings: tuple[tuple[str, str], ...] = ()
+    """(kind, action) of every finding the record carries already."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """One tool call as an instrumentation wrote it, decoded, with content."""
+
+    family: str
+    """Name of the convention that read it."""
+    tool: str
+    arguments: object = ABSENT
+    """Decoded, envelope removed: any JSON-like value; text that is not JSON stays text."""
+    truncated: bool = False
+    """The instrumentation or a limit cut the arguments: they must not be compared."""
+    result: object = ABSENT
+    call_id: str | None = None
+    agent: str | None = None
+    run_id: str | None = None
+    """A run id that the record names itself (not a trace id): `loopguard.run.id`, `gen_ai.agent.call.id`."""
+    conversation_id: str | None = None
+    """`gen_ai.conversation.id`, `session.id` or the family's session key."""
+    turn: str | int | None = None
+    is_error: bool = False
+    error_type: str | None = None
+    error_message: str | None = None
+    handoff_to: str | None = None
+    user_message: bool = False
+    marks: Marks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a record that is no tool call tells about the calls below or after it."""
+
+    kind: Literal["agent", "model"]
+    agent: str | None = None
+    run_id: str | None = None
+    conversation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentKeys:
+    """Where a family keeps what people said and tools returned: what redaction removes."""
+
+    tool: frozenset[str] = frozenset()
+    """Exact attribute keys that hold a tool call's arguments, result or error text on a tool span."""
+    tool_prefixes: tuple[str, ...] = ()
+    events: frozenset[str] = frozenset()
+    """Attribute keys of span events that do."""
+    messages: frozenset[str] = frozenset()
+    """Attribute keys of model and agent spans that hold messages (removed by `redact_all`)."""
+    message_prefixes: tuple[str, ...] = ()
+
+
+class Convention(Protocol):
+    """One instrumentation family. No convention knows another; the order is the tuple in the package."""
+
+    name: str
+    content: ContentKeys
+    markers: frozenset[str]
+    """Attribute keys: a record with none of them (over all families) is none of ours, told by one set operation."""
+    names: tuple[str, ...]
+    """Prefixes of record names that this family reads without a marker attribute."""
+
+    def read(self, record: Record) -> RawCall | None:
+        """The tool call that the record is, or None. Never raises."""
+        ...
+
+    def role(self, record: Record) -> Role | None:
+        """Whether the record is an agent's or a model's span. Never raises."""
+        ...

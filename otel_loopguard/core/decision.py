@@ -1,0 +1,119 @@
+"""What the engine says about a call: a finding with its evidence, a decision, an observation.
+
+Evidence is identifiers, fingerprints and counts; turning it into words is `explain`'s work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .call import OutcomeKind
+
+__all__ = [
+    "Action",
+    "Allow",
+    "Decision",
+    "Finding",
+    "Kind",
+    "Nudge",
+    "NudgeOutcome",
+    "Observation",
+    "Progress",
+    "Refuse",
+    "Verdict",
+    "verdict_of",
+]
+
+Kind = Literal[
+    "identical", "cycle", "drift", "same_error", "no_progress", "poll", "page", "write", "indeterminate",
+    "unknown_tool", "ask_again", "parallel_duplicate",
+]  # fmt: skip
+Action = Literal["info", "nudge", "stop"]
+Verdict = Literal["allow", "nudge", "stop", "unknown"]
+Progress = Literal["", "advanced", "unchanged", "unknown"]
+NudgeResult = Literal["recovered", "escalated", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One step of one episode: a call (or a turn) that repeats without progress."""
+
+    kind: Kind
+    action: Action
+    tool: str
+    sequence: int
+    """Of the judged call: its place in this history, from 1."""
+    first_sequence: int
+    """Of the earliest call that counts."""
+    count: int
+    """How many calls, laps or turns count, the judged one included."""
+    limit: int
+    """The threshold that was reached."""
+    period: int = 1
+    """Turns a lap; 1 where nothing cycles."""
+    fingerprints: tuple[str, ...] = ()
+    """64-bit prefixes (16 hex digits) of the calls of the episode, in order, or the whole fingerprint of the judged call."""
+    call_ids: tuple[str, ...] = ()
+    premature: bool = False
+    """The call would have been nudged before dispatch, and its recorded result then differed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Dispatch the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Tell the agent once, with this finding's evidence."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Do not dispatch."""
+
+    finding: Finding
+    repeated: bool = False
+    """The same stop was already found at an earlier call of this episode."""
+
+
+Decision = Allow | Nudge | Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class NudgeOutcome:
+    """How a nudged episode went on."""
+
+    kind: Kind
+    result: NudgeResult
+    tool: str
+    sequence: int
+    """Of the call that closed or escalated the episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One recorded call, judged."""
+
+    sequence: int
+    """Place of the call in this history, from 1."""
+    repeat: int
+    """How often the key stands in window and history, this call included; 0 where it is unknown."""
+    consecutive: int
+    """How often in a row, this call included."""
+    progress: Progress
+    outcome: OutcomeKind
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    """The strongest first, at equal strength in the detectors' order."""
+    nudges: tuple[NudgeOutcome, ...] = field(default=())
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    """The verdict that a decision stands for."""
+    if isinstance(decision, Refuse):
+        return "stop"
+    return "nudge" if isinstance(decision, Nudge) else "allow"
