@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
+
+from otel_loopguard.core.call import ABSENT, Absent
 
 __all__ = ["ABSENT", "Absent", "ContentKeys", "Convention", "Event", "Marks", "RawCall", "Record", "Role"]
-
-
-class Absent:
-    """The type of `ABSENT`: nothing was recorded, which is not the same as null."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-ABSENT: Final = Absent()
 
 
 @dataclass(frozen=True, slots=True)

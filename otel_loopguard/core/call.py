@@ -8,9 +8,9 @@ fingerprint, a number or a flag.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-__all__ = ["MISSING", "OURS", "Category", "Outcome", "OutcomeKind", "ToolCall", "Turn", "UnknownReason"]
+__all__ = ["ABSENT", "MISSING", "OURS", "Absent", "Category", "Outcome", "OutcomeKind", "ToolCall", "Turn", "UnknownReason"]
 
 OutcomeKind = Literal["ok", "empty", "noop", "error", "missing", "ours"]
 """``noop``: a declared ``changed: false``; ``missing``: no result was recorded; ``ours``: a refusal or a
@@ -24,6 +24,21 @@ UnknownReason = Literal["absent", "redacted", "truncated", "too_large"]
 
 Turn = str | int | None
 """One model decision, by whatever token the source has; only equality counts. None: a turn of its own."""
+
+
+class Absent:
+    """The type of `ABSENT`: nothing was recorded, which is not the same as null."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Final = Absent()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ Evidence is identifiers, fingerprints and counts; turning it into words is `expl
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .call import OutcomeKind
+from .call import OutcomeKind, Turn
 
 __all__ = [
     "Action",
@@ -22,6 +24,8 @@ __all__ = [
     "Progress",
     "Refuse",
     "Verdict",
+    "call_reference",
+    "finding_id",
     "verdict_of",
 ]
 
@@ -117,3 +121,25 @@ def verdict_of(decision: Decision) -> Verdict:
     if isinstance(decision, Refuse):
         return "stop"
     return "nudge" if isinstance(decision, Nudge) else "allow"
+
+
+def finding_id(run_id: str, agent: str, kind: Kind, action: Action, reference: str) -> str:
+    """The stable id of a finding: 32 hex digits, the same whichever host reports it.
+
+    The first 128 bits of SHA-256 over the canonical JSON array of the arguments; unkeyed, and without any
+    fingerprint. ``reference`` names the judged call (see `call_reference`).
+    """
+    text = json.dumps([run_id, agent, kind, action, reference], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def call_reference(
+    trace_id: str, span_id: str, process_id: str, call_id: str | None, turn: Turn, sequence: int | None
+) -> str:
+    """What names a call in a finding's id: trace and span id of its earliest-started span, else process, call id and
+    turn, else process and sequence."""
+    if trace_id and span_id:
+        return f"{trace_id}/{span_id}"
+    if call_id is not None:
+        return f"{process_id}/{call_id}/{'' if turn is None else turn}"
+    return f"{process_id}//{'' if sequence is None else sequence}"
