@@ -1,0 +1,36 @@
+"""What all tests share: where the shared test data lies and how property tests draw examples.
+
+No data and no stand-ins for our own code.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# No deadline anywhere: a slow machine is no failure. In CI the same examples are drawn every time, so that a
+# failure there can be repeated and a change is never blamed for another one's luck.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("thorough", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of recorded spans, behaviour cases and corpora: `LOOPGUARD_SHARED`, else `../shared`."""
+    folder = Path(os.environ.get("LOOPGUARD_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        pytest.skip(f"no shared test data at `{folder}`; set LOOPGUARD_SHARED to the folder that holds it")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the project: README, Makefile and the rest."""
+    return ROOT
