@@ -1,30 +1,34 @@
 """The seam between recorded telemetry and tool calls: a record in, a raw call out.
 
 Not an OpenTelemetry SDK object: the same `Record` is made from a live span, from OTLP and from OTLP/JSON, so a
-convention is written once. A `RawCall` holds content and lives only until it is fingerprinted.
+convention is written once. A `RawCall` holds content and lives only until it is fingerprinted;
+what holds content here keeps it out of its repr, because tools print the variables of a stack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from otel_loopguard.core.call import ABSENT, Absent
 
 __all__ = ["ABSENT", "Absent", "ContentKeys", "Convention", "Event", "Marks", "RawCall", "Record", "Role"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One span event."""
 
     name: str
     attributes: Mapping[str, object]
 
+    def __repr__(self) -> str:
+        return f"Event(name={self.name!r})"
 
-@dataclass(frozen=True, slots=True)
-class Record:
+
+class Record(msgspec.Struct, frozen=True):
     """One span or log record, in plain values: attribute values as Python scalars, lists and dicts."""
 
     signal: Literal["span", "log"]
@@ -32,7 +36,7 @@ class Record:
     """The span's name, or the log record's event name."""
     attributes: Mapping[str, object]
     events: Sequence[Event] = ()
-    resource: Mapping[str, object] = field(default_factory=dict)
+    resource: Mapping[str, object] = msgspec.field(default_factory=dict)
     scope: str = ""
     """Name of the instrumentation scope."""
     kind: Literal["", "internal", "server", "client", "producer", "consumer"] = ""
@@ -51,6 +55,9 @@ class Record:
     """Content: a log record's body."""
     length_limit: int | None = None
     """The attribute value length limit in force where known: a text that long may have been cut."""
+
+    def __repr__(self) -> str:
+        return f"Record(signal={self.signal!r}, trace_id={self.trace_id!r}, span_id={self.span_id!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,7 @@ class Marks:
     """(kind, action) of every finding the record carries already."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawCall:
+class RawCall(msgspec.Struct, frozen=True):
     """One tool call as an instrumentation wrote it, decoded, with content."""
 
     family: str
@@ -98,6 +104,9 @@ class RawCall:
     handoff_to: str | None = None
     user_message: bool = False
     marks: Marks | None = None
+
+    def __repr__(self) -> str:
+        return f"RawCall(family={self.family!r}, tool={self.tool!r})"
 
 
 @dataclass(frozen=True, slots=True)

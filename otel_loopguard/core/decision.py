@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from .call import OutcomeKind, Turn
 
@@ -98,8 +100,7 @@ class NudgeOutcome:
     """Of the call that closed or escalated the episode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """One recorded call, judged."""
 
     sequence: int
@@ -113,7 +114,7 @@ class Observation:
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     """The strongest first, at equal strength in the detectors' order."""
-    nudges: tuple[NudgeOutcome, ...] = field(default=())
+    nudges: tuple[NudgeOutcome, ...] = ()
 
 
 def verdict_of(decision: Decision) -> Verdict:
