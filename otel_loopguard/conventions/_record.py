@@ -77,7 +77,11 @@ class Marks:
     process_id: str = ""
     items_unseen: int | None = None
     findings: tuple[tuple[str, str], ...] = ()
-    """(kind, action) of every finding the record carries already."""
+    """(kind, action) of every finding that the record carries already and that judges its own call."""
+    findings_elsewhere: tuple[tuple[str, str, int], ...] = ()
+    """(kind, action, sequence) of findings that were made when this call ended and judge another call."""
+    is_event: bool = False
+    """The marks came by a log event about a call: it is no record of the call's arguments, result or end."""
 
 
 class RawCall(msgspec.Struct, frozen=True):
@@ -94,9 +98,15 @@ class RawCall(msgspec.Struct, frozen=True):
     call_id: str | None = None
     agent: str | None = None
     run_id: str | None = None
-    """A run id that the record names itself (not a trace id): `loopguard.run.id`, `gen_ai.agent.call.id`."""
+    """`loopguard.run.id`, where the record itself carries it."""
+    agent_call_id: str | None = None
+    """The instrumentation's own id of one run of the agent: `gen_ai.agent.call.id`."""
     conversation_id: str | None = None
     """`gen_ai.conversation.id`, `session.id` or the family's session key."""
+    channel_id: str | None = None
+    """A transport's session (`mcp.session.id`): groups calls only where nothing else does."""
+    prompt_id: str | None = None
+    """The user message that the call works on: another id in a conversation is another message."""
     turn: str | int | None = None
     is_error: bool = False
     error_type: str | None = None
@@ -113,9 +123,11 @@ class RawCall(msgspec.Struct, frozen=True):
 class Role:
     """What a record that is no tool call tells about the calls below or after it."""
 
-    kind: Literal["agent", "model"]
+    kind: Literal["agent", "model", "step"]
+    """`step` is neither (a workflow, a chain, a cycle of an event loop): it may still name a run or a conversation."""
     agent: str | None = None
     run_id: str | None = None
+    agent_call_id: str | None = None
     conversation_id: str | None = None
 
 
@@ -148,5 +160,5 @@ class Convention(Protocol):
         ...
 
     def role(self, record: Record) -> Role | None:
-        """Whether the record is an agent's or a model's span. Never raises."""
+        """What a span that is no tool call says: whether an agent's or a model's, and whose. Never raises."""
         ...
