@@ -1,0 +1,106 @@
+# Everything that one does with a clone. Needs Python 3.10 or newer and make, nothing else.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+EXTRA ?= dev
+CONSTRAINTS ?= constraints/newest.txt
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help
+help:  ## this list
+	@echo "otel-loopguard: make TARGET [PYTHON=python3.12]"
+	echo
+	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r target words; do
+	  printf '  make %-8s %s\n' "$$target" "$$words"
+	done
+
+.PHONY: install
+install: $(INSTALLED)  ## make .venv with everything for development
+	@echo "installed: $$($(BIN)/python --version) in $(VENV), versions from $(CONSTRAINTS)"
+	echo "next: make demo, make test, make check, $(BIN)/loopguard --help"
+
+# The versions come from the constraints file, so the same clone installs the same things next month.
+$(INSTALLED): pyproject.toml $(CONSTRAINTS)
+	@found=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || {
+	  echo "error: \`$(PYTHON)\` does not run" >&2
+	  echo "hint: install Python 3.10 or newer (Debian, Ubuntu: apt install python3 python3-venv) or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2
+	  exit 2
+	}
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+	  echo "error: \`$(PYTHON)\` is Python $$found, otel-loopguard needs 3.10 or newer" >&2
+	  echo "hint: install one (Debian, Ubuntu: apt install python3.12 python3.12-venv) and name it: make $(MAKECMDGOALS) PYTHON=python3.12" >&2
+	  exit 2
+	fi
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+	  echo "error: Python $$found at \`$(PYTHON)\` cannot make virtual environments" >&2
+	  echo "hint: install its venv package (Debian, Ubuntu: apt install python$$found-venv)" >&2
+	  exit 2
+	fi
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then
+	  echo "making $(VENV) with Python $$found"
+	  $(PYTHON) -m venv --clear $(VENV)
+	fi
+	echo "installing otel-loopguard[$(EXTRA)] with the versions of $(CONSTRAINTS)"
+	test -t 1 && terminal=1 || terminal=0
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c $(CONSTRAINTS) -e '.[$(EXTRA)]' |
+	  awk -v terminal=$$terminal '
+	    /^Collecting/ { count++; if (terminal) { printf "\r\033[K  %d packages, now %s", count, $$2; fflush() } }
+	    /^Installing collected/ { if (terminal) printf "\r\033[K"; print "  writing " count + 0 " packages"; fflush() }'
+	touch $@
+
+.PHONY: demo
+demo: $(INSTALLED)  ## a stuck agent and a healthy one, side by side, over real OTLP
+	@$(BIN)/python -m demo $(ARGS)
+
+.PHONY: test
+test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
+	@echo "running the tests with $$($(BIN)/python --version)"
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: check
+check: $(INSTALLED)  ## lint, format, types and the import contract
+	@failed=
+	step() {
+	  echo "check: $$*"
+	  $(BIN)/"$$@" || failed="$$failed $$1"
+	}
+	step ruff check .
+	step ruff format --check .
+	step mypy
+	step lint-imports --no-logo
+	if [ -n "$$failed" ]; then
+	  echo "check: failed:$$failed" >&2
+	  exit 1
+	fi
+	echo "check: ruff, format, types and imports are clean"
+
+.PHONY: format
+format: $(INSTALLED)  ## write the code in its canonical form
+	@$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: $(INSTALLED)  ## resolve both constraints files anew
+	@$(BIN)/python -m pip install -q uv
+	compile() { $(BIN)/uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade pyproject.toml "$$@"; }
+	echo "lock: constraints/newest.txt"
+	compile --extra dev -o constraints/newest.txt
+	echo "lock: constraints/oldest.txt"
+	bounds=$$(mktemp)
+	trap 'rm -f $$bounds' EXIT
+	compile --no-deps --resolution lowest-direct -o $$bounds >/dev/null
+	# the oldest opentelemetry-instrument imports pkg_resources, which setuptools 80 warns about and 82 dropped
+	echo 'setuptools<80' >> $$bounds
+	compile --extra test -c $$bounds -o constraints/oldest.txt
+	git --no-pager diff --stat -- constraints
+
+.PHONY: clean
+clean:  ## remove what the other targets made
+	@rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	echo "clean: removed the virtual environments and caches"
