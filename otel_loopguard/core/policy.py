@@ -6,14 +6,15 @@ finds a tool's settings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from typing import Final, Literal
 
 __all__ = [
-    "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule", "KeyPath", "Mode", "Policy", "PollRule", "Profile",
-    "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind", "ToolPolicy", "VOLATILE_KEYS",
+    "LENIENT", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule", "KeyPath", "Mode",
+    "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind", "ToolPolicy",
 ]  # fmt: skip
 
 Profile = Literal["standard", "strict", "lenient"]
@@ -23,10 +24,11 @@ KeyPath = tuple[str, ...]
 """A field inside arguments or a result: ``meta.request_id`` is ``("meta", "request_id")``; a segment ``[]`` stands
 for every member of a list."""
 
-VOLATILE_KEYS = frozenset(
+VOLATILE_KEYS: Final = frozenset(
     ["request_id", "trace_id", "span_id", "timestamp", "now", "nonce", "idempotency_key"]
 )
-"""Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes (design section 3)."""
+"""Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes: a write that names
+another moment or request may be another write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,11 @@ class ArgumentRules:
     path: tuple[KeyPath, ...] = ()
 
 
-STRICT = ArgumentRules(volatile=frozenset(), drop_nulls=False, text="exact")
+STRICT: Final = ArgumentRules(volatile=frozenset(), drop_nulls=False, text="exact")
 """The "always" list and nothing else (profile `strict`)."""
+
+LENIENT: Final = ArgumentRules(text="collapse", fold_case=True, round_floats=2)
+"""What people who type call the same (profile `lenient`): blanks and case do not count, floats have two places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +166,34 @@ class Policy:
     match: tuple[tuple[str, str], ...] = ()
     """Shell patterns, case-sensitive, in the file's order; a named tool wins."""
     ask_user: frozenset[str] = frozenset()
+    _patterns: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    """All patterns as one expression: the cost of an unnamed tool does not grow with a memo of made-up names."""
+    _settled: Mapping[str, ToolPolicy] = field(init=False, repr=False, compare=False)
+    """Named tools, and tools that ask the user."""
+
+    def __post_init__(self) -> None:
+        parts = (f"(?P<m{index}>{translate(pattern)})" for index, (pattern, _) in enumerate(self.match))
+        object.__setattr__(self, "_patterns", re.compile("|".join(parts)) if self.match else None)
+        object.__setattr__(self, "_settled", self.tools)
+        asking = {tool: replace(self.for_tool(tool), asks_user=True) for tool in self.ask_user}
+        object.__setattr__(self, "_settled", {**self.tools, **asking})
 
     def for_tool(self, tool: str) -> ToolPolicy:
         """The settings of a tool: its own, else those its first fitting pattern names, else the defaults."""
-        found = self.tools.get(tool)
+        found = self._settled.get(tool)
         if found is not None:
             return found
-        for pattern, target in self.match:
-            if fnmatchcase(tool, pattern):
-                return self.tools[target]
-        return self.default
+        fitting = self.fitting(tool)
+        return self.default if fitting is None else self._settled[fitting[1]]
+
+    def fitting(self, tool: str) -> tuple[str, str] | None:
+        """The pattern that decides for a tool, and the named tool it stands for."""
+        if self._patterns is None or tool in self.tools:
+            return None
+        found = self._patterns.match(tool)
+        return None if found is None or found.lastgroup is None else self.match[int(found.lastgroup[1:])]
+
+    def with_mode(self, mode: Mode) -> Policy:
+        """The same policy with one mode for every tool, as `LOOPGUARD_MODE` sets it."""
+        tools = {name: replace(settings, mode=mode) for name, settings in self.tools.items()}
+        return replace(self, mode=mode, default=replace(self.default, mode=mode), tools=tools)

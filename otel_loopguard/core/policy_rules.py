@@ -1,0 +1,172 @@
+"""Which settings of a policy contradict each other or can never take effect.
+
+Not the shape of single values (`policy_shape`). Every rule names the setting, says why and what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from otel_loopguard.errors import PolicyError
+
+from .document import Path
+from .policy import KeyPath, ToolKind
+from .policy_fold import Folded, ToolSettings
+from .policy_grammar import WrittenArguments, WrittenPolicy, WrittenTool
+from .policy_shape import Reading
+
+__all__ = ["contradictions"]
+
+_COUNTED: Final = (
+    "identical.nudge", "identical.stop", "identical.in_a_row", "same_error.nudge", "same_error.stop", "cycle.max_period",
+)  # fmt: skip
+
+_ONLY_FOR: Final[tuple[tuple[Path, tuple[ToolKind, ...], str], ...]] = (
+    (("poll",), ("poll",), "a poll budget"),
+    (("page",), ("read", "unknown"), "paging"),
+    (("result", "changed"), ("write", "unknown"), "`changed`"),
+    (("idempotency_key",), ("write",), "an idempotency key"),
+    (("duplicate_after_success",), ("write",), "`duplicate_after_success`"),
+    (("drift",), ("read", "poll", "none", "unknown"), "`drift`"),
+)
+"""Settings that say something about some kinds only."""
+
+
+def contradictions(written: WrittenPolicy, folded: Folded, reading: Reading) -> Iterator[PolicyError]:
+    """Every contradiction of a policy, in the file's order as far as the rules allow."""
+    window = folded.policy.window
+    yield from _thresholds(folded.default, ("defaults",), window, reading)
+    for name, tool in written.get("tools", {}).items():
+        at = ("tools", name)
+        settings = folded.tools[name]
+        yield from _thresholds(settings, at, window, reading)
+        yield from _kinds(tool, settings.values["kind"], at, reading)
+        yield from _poll(tool, at, reading)
+        yield from _progress(tool, at, reading)
+        yield from _arguments(tool, at, reading)
+    yield from _match(written, reading)
+
+
+def _thresholds(settings: ToolSettings, at: Path, window: int, reading: Reading) -> Iterator[PolicyError]:
+    for name in _COUNTED:
+        origin, value = settings.origins[name], settings.values[name]
+        if value > window and _is_below(origin.path, at):
+            hint = f"raise `window` or write at most {window}"
+            yield reading.error(f"{value} can never be reached in a window of {window} turns, {hint}", origin.path)
+    for section in ("identical", "cycle", "same_error"):
+        nudge, stop = settings.values[f"{section}.nudge"], settings.values[f"{section}.stop"]
+        if nudge < stop:
+            continue
+        paths = [settings.origins[f"{section}.{name}"].path for name in ("nudge", "stop")]
+        own = [path for path in paths if _is_below(path, at)]
+        if not own and at == ("defaults",):
+            continue
+        where = own[0] if len(own) == 1 else (*at, section) if own else at
+        hint = f"write a `stop` above {nudge} or a `nudge` below {stop}"
+        yield reading.error(f"a nudge at {nudge} always comes after the stop at {stop}, {hint}", where)
+
+
+def _is_below(path: Path, at: Path) -> bool:
+    return path[: len(at)] == at
+
+
+def _kinds(tool: WrittenTool, kind: ToolKind, at: Path, reading: Reading) -> Iterator[PolicyError]:
+    for setting, kinds, what in _ONLY_FOR:
+        here = (*at, *setting)
+        if here in reading.places and kind not in kinds:
+            allowed = " or ".join(f"`kind: {name}`" for name in kinds)
+            yield reading.error(f"{what} has no effect on a tool of `kind: {kind}`, it needs {allowed}", here)
+    if tool.get("result", {}).get("cache") and kind == "write":
+        message = "the answer of a write is never kept for a repeat, remove `cache` or declare another `kind`"
+        yield reading.error(message, (*at, "result", "cache"))
+
+
+def _poll(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
+    poll = tool.get("poll", {})
+    unchanged, total = poll.get("max_unchanged"), poll.get("max_total")
+    if unchanged is not None and total is not None and unchanged > total:
+        message = f"`max_unchanged` {unchanged} can never be reached with `max_total` {total}, lower it or raise `max_total`"
+        yield reading.error(message, (*at, "poll"))
+    interval, deadline = poll.get("min_interval"), poll.get("deadline")
+    if interval is not None and deadline is not None and interval > deadline:
+        message = "the second poll is past the `deadline` already, write a `min_interval` below it"
+        yield reading.error(message, (*at, "poll"))
+
+
+def _progress(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
+    """A field of a result that is ignored and decides at once."""
+    result = tool.get("result", {})
+    ignored = result.get("ignore", ())
+    for kind, rule in result.get("progress", {}).items():
+        if _covered(rule["path"], ignored):
+            message = f"`{_shown(rule['path'])}` is in `ignore` too, remove it from one of them"
+            yield reading.error(message, (*at, "result", "progress", kind, "path"))
+
+
+def _arguments(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
+    arguments = tool.get("arguments", {})
+    here = (*at, "arguments")
+    ignored = arguments.get("ignore", ())
+    identity = arguments.get("identity")
+    if identity is not None and all(_covered(path, ignored) for path in identity):
+        yield reading.error("every field of `identity` is in `ignore` too, so all calls would be equal", (*here, "identity"))
+    for name, path, place in _normalised(arguments):
+        if _covered(path, ignored):
+            message = f"`{_shown(path)}` is in `ignore` too, remove it from one of them"
+            yield reading.error(message, (*here, name, place))
+    cursor = tool.get("page", {}).get("cursor")
+    if cursor is None:
+        return
+    if _covered((cursor,), ignored):
+        message = f"the cursor `{cursor}` is in `arguments.ignore`, so every page would be the same call"
+        yield reading.error(message, (*at, "page", "cursor"))
+    if identity is not None and not any(path[0] == cursor for path in identity):
+        message = f"the cursor `{cursor}` is not in `arguments.identity`, so every page would be the same call"
+        yield reading.error(message, (*at, "page", "cursor"))
+
+
+def _normalised(arguments: WrittenArguments) -> Iterator[tuple[str, KeyPath, str | int]]:
+    """Fields with a rule of their own: the rule, the field, the last step of the setting's path."""
+    lists = {name: arguments.get(name, ()) for name in ("case_insensitive", "unordered", "json", "path")}
+    for name, paths in lists.items():
+        for index, path in enumerate(paths):  # type: ignore[arg-type, var-annotated]
+            yield name, path, index
+    for path in arguments.get("round", {}):
+        yield "round", path, _shown(path)
+    for field in arguments.get("defaults", {}):
+        yield "defaults", (field,), field
+
+
+def _covered(path: KeyPath, by: tuple[KeyPath, ...]) -> bool:
+    """Whether a field or one that holds it is listed."""
+    return any(path[: len(other)] == other for other in by)
+
+
+def _shown(path: KeyPath) -> str:
+    return ".".join(path).replace(".[]", "[]")
+
+
+def _match(written: WrittenPolicy, reading: Reading) -> Iterator[PolicyError]:
+    tools = written.get("tools", {})
+    earlier: list[str] = []
+    for pattern, tool in written.get("match", {}).items():
+        at = ("match", pattern)
+        if tool not in tools:
+            yield reading.error(f"`{tool}` is not in `tools`, describe it there", at)
+        if pattern in tools and not _GLOB & set(pattern):
+            yield reading.error("a tool of this name is in `tools`, whose own settings win, remove one of them", at)
+        first = next((other for other in earlier if _includes(other, pattern)), None)
+        if first is not None:
+            yield reading.error(f"never reached: `{first}` stands before it and fits the same names", at)
+        earlier.append(pattern)
+
+
+_GLOB: Final = frozenset("*?[")
+
+
+def _includes(general: str, special: str) -> bool:
+    """Whether every name that fits ``special`` fits ``general``, as far as stars alone can tell."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415
+
+    return not set("?[") & set(general) and "[" not in special and fnmatchcase(special, general)
