@@ -1,0 +1,86 @@
+"""JSON text as plain data, nothing lost: every digit, every member of an object that names a key twice.
+
+Not forgiving: a text that is not JSON is not parsed in part. Beyond RFC 8259 it reads what Python's own writer
+writes, `NaN` and the infinities, and any surrogate that is escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from .jcs import Pairs
+from .unknown import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, UnreadableError
+
+__all__ = ["parse"]
+
+
+def parse(text: str) -> object:
+    """The document that ``text`` is.
+
+    Raises `ValueError` where it is no JSON, `UnreadableError` where it is longer, deeper or has a number longer than
+    the bounds of `unknown`.
+    """
+    if len(text) > MAX_BYTES:
+        raise UnreadableError("too_large")
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(text):
+        raise UnreadableError("too_large")
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:  # the caller's own stack is nearly full
+        raise UnreadableError("too_large") from None
+
+
+_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def _deeper(text: str) -> bool:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        first = text[token.start()]
+        if first in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif first != '"':
+            depth -= 1
+    return False
+
+
+def _members(pairs: list[tuple[str, object]]) -> object:
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else Pairs(pairs)
+
+
+def _integer(literal: str) -> int | Decimal:
+    return int(literal) if len(literal) <= _SAFE_DIGITS else _long(literal)
+
+
+_SAFE_DIGITS: Final = 600
+"""Fewer than the least limit that an interpreter may be given for converting texts to integers (640)."""
+
+
+def _long(literal: str) -> Decimal:
+    if len(literal) > MAX_DIGITS:
+        raise UnreadableError("too_large")
+    return Decimal(literal)
+
+
+def _real(literal: str) -> float | Decimal:
+    number = float(literal)
+    if number - number == 0 and len(literal) <= 16:  # finite, and too short for a double to lose a digit
+        return number
+    if len(literal) > MAX_DIGITS:
+        raise UnreadableError("too_large")
+    try:
+        exact = Decimal(literal)
+    except InvalidOperation:  # an exponent of more than eighteen digits
+        raise UnreadableError("too_large") from None
+    if number - number == 0 and (number.is_integer() or exact == Decimal(repr(number))):
+        return number
+    return exact
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer, parse_float=_real)
