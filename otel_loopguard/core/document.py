@@ -12,13 +12,24 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, Protocol
 
 import yaml
 
 from otel_loopguard.errors import PolicyError
 
-__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "MAX_NODES", "Member", "Node", "Path", "Place", "read_document", "render"]
+__all__ = [
+    "MAX_CHARACTERS",
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "Member",
+    "Node",
+    "Path",
+    "Place",
+    "read_document",
+    "render",
+    "shown",
+]
 
 MAX_CHARACTERS: Final = 256 * 1024
 """A policy for a thousand tools of ten settings each has about 200,000 characters."""
@@ -28,6 +39,9 @@ MAX_NODES: Final = 50_000
 
 MAX_DEPTH: Final = 32
 """The deepest setting stands at depth 8; the rest is room for the values of argument defaults."""
+
+_MAX_SHOWN: Final = 80
+"""Characters of a user's text in a message."""
 
 _MAX_DIGITS: Final = 400
 """The longest number that the canonical form writes as a number."""
@@ -45,7 +59,8 @@ _WORDS: Final[dict[str, Plain]] = {
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SPECIAL: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_KNOWN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_TAG_NAMES: Final = ("str", "int", "float", "bool", "null", "map", "seq")
+_KNOWN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{name}" for name in _TAG_NAMES)
 _TEXT_TAGS: Final = frozenset([None, "!", "tag:yaml.org,2002:str"])
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _BARE: Final = re.compile(r"[^\s`\"'\\]{1,80}")
@@ -132,7 +147,7 @@ class _Builder:
     def scalar(self, event: yaml.ScalarEvent) -> None:
         place = _place(event)
         if event.tag not in _TEXT_TAGS and event.tag not in _KNOWN_TAGS:
-            raise _error(f"tag `{event.tag}` is not allowed, write a plain value", self.path(), place)
+            raise _error(f"tag `{shown(str(event.tag))}` is not allowed, write a plain value", self.path(), place)
         if self.expects_key():
             self.key(event, place)
             return
@@ -163,21 +178,21 @@ class _Builder:
         top = self.open[-1]
         text = _joined(event.value)
         if event.implicit[0] and not isinstance(self.resolve(event.value, place), str):
-            raise _error(f"expected text as a key, write it in quotes: `\"{text}\"`", top.path, place)
+            raise _error(f"expected text as a key, write `{shown(text)}` in quotes", top.path, place)
         if text == "<<" and event.implicit[0]:
             raise _error("merge keys (`<<`) are not part of YAML 1.2, repeat the settings", top.path, place)
         if isinstance(top.node.value, dict) and text in top.node.value:
             first = top.node.value[text].place
-            raise _error(f"key `{text}` is given twice, first in line {first.line}", (*top.path, text), place)
+            raise _error(f"key `{shown(text)}` is given twice, first in line {first.line}", (*top.path, text), place)
         top.key, top.key_place = text, place
 
     def alias(self, event: yaml.AliasEvent) -> None:
         place = _place(event)
         if event.anchor not in self.anchors:
-            raise _error(f"alias `*{event.anchor}` has no anchor before it", self.path(), place)
+            raise _error(f"alias `*{shown(str(event.anchor))}` has no anchor before it", self.path(), place)
         node = self.anchors[event.anchor]
         if node is None:
-            raise _error(f"alias `*{event.anchor}` stands inside its own anchor", self.path(), place)
+            raise _error(f"alias `*{shown(str(event.anchor))}` stands inside its own anchor", self.path(), place)
         if self.expects_key():
             raise _error("expected text as a key, got an alias", self.path(), place)
         self.add(Node(node.value, place, node.size))
@@ -185,7 +200,7 @@ class _Builder:
     def start(self, event: yaml.CollectionStartEvent) -> None:
         place, path = _place(event), self.path()
         if event.tag is not None and event.tag not in _KNOWN_TAGS:
-            raise _error(f"tag `{event.tag}` is not allowed, write a plain value", path, place)
+            raise _error(f"tag `{shown(str(event.tag))}` is not allowed, write a plain value", path, place)
         if self.expects_key():
             raise _error("expected text as a key, got a list or a mapping", path, place)
         if len(self.open) >= MAX_DEPTH:
@@ -228,9 +243,8 @@ def read_document(text: str) -> Node:
     try:
         return _Builder().build(yaml.parse(_without_tabs(text), Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Place(mark.line + 1, mark.column + 1) if isinstance(mark, yaml.Mark) else Place(1, 1)
-        raise _error(f"not YAML: {error.problem or error.context}", (), place) from None
+        place = _marked(error.problem_mark or error.context_mark)
+        raise _error(f"not YAML: {shown(str(error.problem or error.context))}", (), place) from None
     except yaml.reader.ReaderError as error:
         raise _error("not YAML: a character that no text file holds", (), _place_of(text, error.position)) from None
     except PolicyError:
@@ -253,12 +267,29 @@ def render(path: Path) -> str:
     return "".join(parts)
 
 
+def shown(text: str) -> str:
+    """A user's text as a message may hold it: short, and nothing that a terminal would obey."""
+    short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    return short if short.isprintable() else json.dumps(short)[1:-1]
+
+
 def _error(message: str, path: Path, place: Place) -> PolicyError:
     return PolicyError(message, path=render(path), line=place.line, column=place.column)
 
 
+class _Mark(Protocol):
+    """Where PyYAML stands, its own parser's mark or libyaml's."""
+
+    line: int
+    column: int
+
+
 def _place(event: yaml.Event) -> Place:
-    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
+    return _marked(event.start_mark)
+
+
+def _marked(mark: _Mark | None) -> Place:
+    return Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
 
 
 def _place_of(text: str, position: int) -> Place:
@@ -267,7 +298,7 @@ def _place_of(text: str, position: int) -> Place:
 
 
 def _without_tabs(text: str) -> str:
-    """JSON may be indented by tabs, which PyYAML refuses; no JSON string holds a raw one, so places stay as they are."""
+    """JSON may be indented by tabs, which PyYAML refuses; no JSON string holds a raw one, so all places stay."""
     if "\t" not in text or not text.lstrip().startswith(("{", "[")):
         return text
     try:

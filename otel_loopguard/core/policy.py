@@ -24,9 +24,7 @@ KeyPath = tuple[str, ...]
 """A field inside arguments or a result: ``meta.request_id`` is ``("meta", "request_id")``; a segment ``[]`` stands
 for every member of a list."""
 
-VOLATILE_KEYS: Final = frozenset(
-    ["request_id", "trace_id", "span_id", "timestamp", "now", "nonce", "idempotency_key"]
-)
+VOLATILE_KEYS: Final = frozenset(["request_id", "trace_id", "span_id", "timestamp", "now", "nonce", "idempotency_key"])
 """Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes: a write that names
 another moment or request may be another write."""
 

@@ -12,12 +12,24 @@ from typing import Any, Final, Literal
 
 from .document import Path
 from .policy import (
-    LENIENT, STRICT, ArgumentRules, CycleRule, DriftRule, IdenticalRule, KeyPath, Policy, PollRule,
-    Profile, ProgressRule, ResultRules, SameErrorRule, ToolPolicy,
+    LENIENT,
+    STRICT,
+    ArgumentRules,
+    CycleRule,
+    DriftRule,
+    IdenticalRule,
+    KeyPath,
+    Policy,
+    PollRule,
+    Profile,
+    ProgressRule,
+    ResultRules,
+    SameErrorRule,
+    ToolPolicy,
 )  # fmt: skip
 from .policy_grammar import WrittenArguments, WrittenDefaults, WrittenPolicy, WrittenTool
 
-__all__ = ["BUILT_IN", "Folded", "Origin", "Source", "ToolSettings", "fold"]
+__all__ = ["BUILT_IN", "WINDOWED", "Folded", "Origin", "Source", "ToolSettings", "fold"]
 
 Source = Literal["built-in", "profile", "kind", "policy", "defaults", "tool"]
 """Who says a value: nobody, the profile, the tool's kind, the top of the file, ``defaults``, the tool's entry."""
@@ -38,9 +50,14 @@ BUILT_IN: Final = Origin("built-in")
 _POLICY: Final = Policy()
 _BY_KIND: Final = Origin("kind")
 _THRESHOLDS: Final = ("identical", "cycle", "drift", "same_error")
-_WINDOWED: Final = (
-    "identical.nudge", "identical.stop", "identical.in_a_row", "same_error.nudge", "same_error.stop", "cycle.max_period",
-)  # fmt: skip
+WINDOWED: Final = (
+    "identical.nudge",
+    "identical.stop",
+    "identical.in_a_row",
+    "same_error.nudge",
+    "same_error.stop",
+    "cycle.max_period",
+)
 """What is counted inside the window, or must fit it."""
 
 
@@ -58,14 +75,14 @@ class ToolSettings:
 
     def clamp(self, window: int) -> None:
         """Built-in thresholds that a small window leaves no room for become the window."""
-        for name in _WINDOWED:
+        for name in WINDOWED:
             if self.values[name] > window and self.origins[name].source == "built-in":
                 self.lay(name, window, Origin("built-in", clamped=True))
 
     def part(self, section: str) -> dict[str, Any]:
         """The values below one section, without its name."""
         start = section + "."
-        return {name[len(start):]: value for name, value in self.values.items() if name.startswith(start)}
+        return {name[len(start) :]: value for name, value in self.values.items() if name.startswith(start)}
 
     def build(self) -> ToolPolicy:
         """The settings as the engine reads them."""
@@ -147,11 +164,10 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield prefix + item.name, member
 
 
-def _lay_thresholds(
-    settings: ToolSettings, said: WrittenDefaults, source: Source, at: Path, *, own_kind: bool
-) -> None:
+def _lay_thresholds(settings: ToolSettings, said: WrittenDefaults, source: Source, at: Path, *, own_kind: bool) -> None:
     """Kind and thresholds of one level. Declaring a tool as `read` sets two and three at that level, so that the
-    level's own `identical` wins over it and an outer level's does not."""
+    level's own `identical` wins over it and an outer level's does not.
+    """
     if own_kind and "kind" in said:
         settings.lay("kind", said["kind"], Origin(source, (*at, "kind")))
         if said["kind"] == "read":
@@ -174,13 +190,13 @@ def _lay_arguments(settings: ToolSettings, profile: Profile, tool: WrittenTool, 
     written = tool.get("arguments", {})
     for name, value in written.items():
         settings.lay(f"arguments.{name}", value, Origin("tool", (*at, "arguments", name)))
-    declared = _declared(written) | {tool.get("page", {}).get("cursor"), tool.get("idempotency_key")}
+    declared = _declared(written) | set(tool.get("page", {}).values())
     kept = settings.values["arguments.volatile"] & declared
     if kept:
         settings.lay("arguments.volatile", settings.values["arguments.volatile"] - kept, Origin("tool", at))
 
 
-def _declared(arguments: WrittenArguments) -> set[str | None]:
+def _declared(arguments: WrittenArguments) -> set[str]:
     """Top-level fields that the owner gives a meaning: their names are no reason to leave them out."""
     listed: tuple[KeyPath, ...] = (
         *arguments.get("identity", ()), *arguments.get("case_insensitive", ()), *arguments.get("round", {}),
@@ -207,5 +223,3 @@ def _lay_rest(settings: ToolSettings, tool: WrittenTool, at: Path) -> None:
     for name in ("mode", "idempotency_key", "duplicate_after_success", "owner"):
         if name in tool:
             settings.lay(name, tool[name], Origin("tool", (*at, name)))  # type: ignore[literal-required]
-
-

@@ -9,167 +9,183 @@ from __future__ import annotations
 from typing import Final, Literal, TypedDict
 
 from .policy import KeyPath, Mode, Profile, ToolKind
-from .policy_shape import (
-    Choice, Data, Duration, Field, FieldPath, Flag, Integer, ListOf, MapOf, Pattern, Section, Text, WordOr,
-)  # fmt: skip
+from .policy_section import Field, list_of, map_of, section, word_or
+from .policy_shape import Shape, choice, constant, data, duration, field_path, flag, integer, regular_expression, text
 
 __all__ = [
-    "POLICY", "SMALLEST_WINDOW", "WrittenArguments", "WrittenDefaults", "WrittenPolicy", "WrittenPoll", "WrittenProgress",
+    "ONLY_FOR", "POLICY", "WrittenArguments", "WrittenDefaults", "WrittenPolicy", "WrittenPoll", "WrittenProgress",
     "WrittenResult", "WrittenThresholds", "WrittenTool",
 ]  # fmt: skip
 
 SMALLEST_WINDOW: Final = 4
-"""Three equal calls with one turn to spare; the largest window is 64, the calls of which a history keeps details."""
+"""Three equal calls with one turn to spare."""
+MAX_PATTERNS: Final = 256
+"""Every unnamed tool is held against all patterns: a bound keeps that below the cost of a fingerprint."""
+LARGEST_WINDOW: Final = 64
+"""The calls of which a history keeps details."""
 
-_REPEATS: Final = Integer(low=2)
+_REPEATS: Final = integer(low=2)
 """A first call, a first lap or a first error repeats nothing, so no threshold is below two."""
 
-_MODES: Final = Choice(("observe", "nudge", "enforce"))
-_KIND: Final = Field(
-    "kind", Choice(("read", "write", "poll", "none", "unknown")),
-    "what the tool does: reads, changes something, waits for something, nothing at all (a thought), or not declared",
-)  # fmt: skip
-
-_IDENTICAL: Final = Field(
-    "identical",
-    Section((
-        Field("nudge", _REPEATS, "equal calls with equal results in the window, the judged one included, for a nudge"),
-        Field("stop", _REPEATS, "the same for a stop; at most the window"),
-        Field("in_a_row", _REPEATS, "equal calls in a row for a nudge, whatever their results; at most the window"),
-    )),
-    "the same call again; built in: nudge 3, stop 5, in_a_row 5; for `kind: read` nudge 2, stop 3",
-)  # fmt: skip
-_CYCLE: Final = Field(
-    "cycle",
-    Section((
-        Field("max_period", Integer(low=2, high=64), "turns of the longest lap; at most the window"),
-        Field("nudge", _REPEATS, "laps in all for a nudge"),
-        Field("stop", _REPEATS, "laps in all for a stop"),
-    )),
-    "several calls in turn, again and again; built in: max_period 8, nudge 2, stop 3",
-)  # fmt: skip
-_DRIFT: Final = Field(
-    "drift",
-    Section((Field("nudge", _REPEATS, "empty or failing answers in a row for a nudge"),)),
-    "different arguments with the same empty or failing answer; built in: nudge 5",
+ONLY_FOR: Final[tuple[tuple[tuple[str, ...], tuple[ToolKind, ...]], ...]] = (
+    (("poll",), ("poll",)),
+    (("page",), ("read", "unknown")),
+    (("result", "changed"), ("write", "unknown")),
+    (("idempotency_key",), ("write",)),
+    (("duplicate_after_success",), ("write",)),
+    (("drift",), ("read", "poll", "none", "unknown")),
 )
-_SAME_ERROR: Final = Field(
-    "same_error",
-    Section((
-        Field("nudge", _REPEATS, "equal errors in the window for a nudge"),
-        Field("stop", _REPEATS, "equal errors in the window for a stop; at most the window"),
-    )),
-    "one error again and again, whatever the arguments; built in: nudge 3, stop 6",
-)  # fmt: skip
+"""Settings of a tool that mean something for some kinds only. Writes are judged by success and failure, not by
+answers, so they never drift; a tool that waits or writes has no pages."""
 
-_FIELD: Final = FieldPath()
-_ONE_FIELD: Final = FieldPath(lists=False)
-_FIELDS: Final = ListOf(_FIELD, of="a list of fields")
-
-_ARGUMENTS: Final = Field(
-    "arguments",
-    Section((
-        Field("ignore", _FIELDS, "fields that do not count"),
-        Field("identity", ListOf(_FIELD, low=1, of="a list of fields"), "only these fields count"),
-        Field("defaults", MapOf(Text("a field"), Data()), "an omitted field counts as having this value"),
-        Field("drop_nulls", Flag(), "a null counts as omitted; built in: true, in profile `strict` false"),
-        Field("text", Choice(("exact", "trim", "collapse")), "what blanks in texts count for; built in: `trim`"),
-        Field("case_insensitive", _FIELDS, "fields in which case does not count"),
-        Field("round", MapOf(_FIELD, Integer(low=0, high=15)), "places after the point to which a field is rounded"),
-        Field("unordered", _FIELDS, "lists in which order does not count"),
-        Field("json", _FIELDS, "fields that hold JSON text"),
-        Field("path", _FIELDS, "fields that hold file paths"),
-    )),
-    "which arguments are equal",
-)  # fmt: skip
+_KINDS: Final[tuple[ToolKind, ...]] = ("read", "write", "poll", "none", "unknown")
 
 
-def _progress(name: str, path: FieldPath, about: str, *more: Field) -> Field:
-    required = ("path", *(item.name for item in more if item.name == "order"))
-    return Field(name, Section((Field("path", path, "where the result holds it"), *more), required=required), about)
+def _only_for_schema() -> list[object]:
+    """`ONLY_FOR` as JSON Schema, where the tool names its kind itself."""
+    rules: list[object] = []
+    for path, kinds in ONLY_FOR:
+        refused: object = False
+        for step in reversed(path):
+            refused = {"properties": {step: refused}}
+        others = [kind for kind in _KINDS if kind not in kinds]
+        rules.append({"if": {"properties": {"kind": {"enum": others}}, "required": ["kind"]}, "then": refused})
+    return rules
 
 
-_STATES: Final = ListOf(Text("a state"), low=1, of="a list of states")
-_PROGRESS: Final = Field(
-    "progress",
-    Section(
-        (
-            _progress("version", _ONE_FIELD, "a number that must grow"),
-            _progress(
-                "state", _ONE_FIELD, "a state that must move on",
-                Field("order", _STATES, "states, the earliest first"),
-                Field("terminal", _STATES, "states that nothing follows"),
-            ),
-            _progress("items", _FIELD, "ids of which some must be new"),
-            _progress("decreasing", _ONE_FIELD, "a number, or a list whose length counts, that must shrink"),
-            _progress("percent", _ONE_FIELD, "a share of the whole that must grow"),
-        ),
-        exactly_one=True,
+_MODE: Final = choice("observe", "nudge", "enforce")
+_FIELD: Final = field_path()
+_ONE_FIELD: Final = field_path(lists=False)
+_FIELDS: Final = list_of(_FIELD, "a list of fields")
+_STATES: Final = list_of(text("a state"), "a list of states", filled=True)
+_TOOL_NAME: Final = text("the name of a tool")
+_ARGUMENT: Final = text("the name of an argument")
+_ATTRIBUTES: Final = list_of(text("the name of an attribute"), "a list of attribute names")
+
+_THRESHOLDS: Final = (
+    Field(
+        "kind",
+        choice(*_KINDS),
+        "what the tool does: read, write (change something), poll (wait for something), none (a thought), unknown",
     ),
-    "what progress is; nothing else in the result counts then",
-)  # fmt: skip
-_RESULT: Final = Field(
-    "result",
-    Section((
-        Field("ignore", _FIELDS, "fields that do not count"),
-        Field(
-            "volatile",
-            WordOr(("standard", "none"), ListOf(Pattern(zero_width=False), low=1, of="a list of regular expressions")),
-            "what is masked in texts: the built-in set, nothing, or these patterns",
+    Field(
+        "identical",
+        section(
+            Field("nudge", _REPEATS, "equal calls in the window, this one included, for a nudge"),
+            Field("stop", _REPEATS, "equal calls in the window, this one included, for a stop; at most the window"),
+            Field("in_a_row", _REPEATS, "equal calls in a row for a nudge whatever their results; at most the window"),
         ),
-        Field(
-            "refusal",
-            WordOr(("standard", "none"), ListOf(Pattern(), low=1, of="a list of regular expressions")),
-            "which texts without an error flag are refusals",
+        "the same call again without news; built in: nudge 3, stop 5, in_a_row 5, for `kind: read` nudge 2, stop 3",
+    ),
+    Field(
+        "cycle",
+        section(
+            Field("max_period", integer(low=2, high=64), "turns of the longest lap; at most the window"),
+            Field("nudge", _REPEATS, "laps in all for a nudge"),
+            Field("stop", _REPEATS, "laps in all for a stop"),
         ),
-        _PROGRESS,
-        Field("changed", Section((Field("path", _ONE_FIELD, "false there: nothing was changed"),), ("path",)),
-              "where a result says whether the call changed anything"),
-        Field("cache", Flag(), "a repeat may be answered from the earlier result; built in: true for `kind: read`"),
-    )),
-    "which results are equal",
-)  # fmt: skip
-_POLL: Final = Field(
-    "poll",
-    Section((
-        Field("max_unchanged", Integer(), "equal answers in a row; no limit unless set"),
-        Field("max_total", Integer(), "polls in all; no limit unless set"),
-        Field("deadline", Duration(), "time since the first poll's start; no limit unless set"),
-        Field("min_interval", Duration(), "time from one poll's start to the next; no limit unless set"),
-    )),
-    "budgets of a tool of `kind: poll`",
-)  # fmt: skip
-_THRESHOLDS: Final = (_KIND, _IDENTICAL, _CYCLE, _DRIFT, _SAME_ERROR)
-_TOOL: Final = Section((
-    *_THRESHOLDS,
-    Field("mode", _MODES, "what a guard does for this tool"),
-    _ARGUMENTS,
-    _RESULT,
-    _POLL,
-    Field("page", Section((Field("cursor", Text("the name of an argument"), "the argument that must advance"),),
-                          ("cursor",)), "the tool answers page by page"),
-    Field("idempotency_key", Text("the name of an argument"), "the argument that makes a retry safe"),
-    Field("duplicate_after_success", Choice(("allow", "nudge", "stop")),
-          "the same write again after it succeeded; built in: stop"),
-    Field("owner", Text("a name"), "who looks after the tool; shown in reports"),
-), of="the settings of a tool")  # fmt: skip
+        "several calls in turn, again and again; built in: max_period 8, nudge 2, stop 3",
+    ),
+    Field(
+        "drift",
+        section(Field("nudge", _REPEATS, "empty or failing answers for a nudge")),
+        "different arguments, the same empty or failing answer; built in: nudge 5",
+    ),
+    Field(
+        "same_error",
+        section(
+            Field("nudge", _REPEATS, "equal errors in the window for a nudge"),
+            Field("stop", _REPEATS, "equal errors in the window for a stop; at most the window"),
+        ),
+        "one error again and again, whatever the arguments; built in: nudge 3, stop 6",
+    ),
+)
 
-POLICY: Final = Section((
-    Field("version", Integer(low=1, high=1), "version of this schema"),
-    Field("revision", Text("text"), "your own version; travels as `loopguard.policy.version`"),
-    Field("profile", Choice(("standard", "strict", "lenient")), "how arguments are compared unless a tool says more"),
-    Field("mode", _MODES, "what guards do"),
-    Field("window", Integer(low=SMALLEST_WINDOW, high=64), "turns remembered for repeats; built in: 12"),
-    Field("turns", Section((Field("no_progress", Integer(low=2), "turns without news for a nudge; built in: 6"),)),
-          "limits that count turns of a run"),
-    Field("scope", ListOf(Text("the name of an attribute"), of="a list of attribute names"),
-          "attributes whose values separate histories"),
-    Field("defaults", Section(_THRESHOLDS), "settings that a tool does not set itself"),
-    Field("tools", MapOf(Text("the name of a tool"), _TOOL), "settings by tool name"),
-    Field("match", MapOf(Text("a shell pattern"), Text("the name of a tool")),
-          "shell patterns for names of tools that take the settings of a tool above; the first that fits counts"),
-    Field("ask_user", ListOf(Text("the name of a tool"), of="a list of tool names"), "tools that ask the user"),
-), of="a policy")  # fmt: skip
+_ARGUMENTS: Final = section(
+    Field("ignore", _FIELDS, "fields that do not count"),
+    Field("identity", list_of(_FIELD, "a list of fields", filled=True), "only these fields count"),
+    Field("defaults", map_of(_ARGUMENT, data()), "an omitted argument counts as having this value"),
+    Field("drop_nulls", flag(), "a null counts as omitted; built in: true, in profile `strict` false"),
+    Field("text", choice("exact", "trim", "collapse"), "which blanks in texts count; built in: trim"),
+    Field("case_insensitive", _FIELDS, "fields in which case does not count"),
+    Field("round", map_of(_FIELD, integer(low=0, high=15)), "places after the point to which fields are rounded"),
+    Field("unordered", _FIELDS, "lists in which order does not count"),
+    Field("json", _FIELDS, "fields that hold JSON text"),
+    Field("path", _FIELDS, "fields that hold file paths"),
+)
+
+
+def _progress(name: str, path: Shape, about: str, *more: Field) -> Field:
+    required = ("path", *(item.name for item in more if item.name == "order"))
+    return Field(name, section(Field("path", path, "where the result holds it"), *more, required=required), about)
+
+
+_PROGRESS: Final = section(
+    _progress("version", _ONE_FIELD, "a number that must grow"),
+    _progress(
+        "state",
+        _ONE_FIELD,
+        "a state that must move on",
+        Field("order", _STATES, "the states, the earliest first"),
+        Field("terminal", _STATES, "states that nothing follows"),
+    ),
+    _progress("items", _FIELD, "ids of which some must be new"),
+    _progress("decreasing", _ONE_FIELD, "a number, or a list whose length counts, that must shrink"),
+    _progress("percent", _ONE_FIELD, "a share of the whole that must grow"),
+    exactly_one=True,
+)
+_MASKS: Final = list_of(regular_expression(masks=True), "a list of regular expressions", filled=True)
+_REFUSALS: Final = list_of(regular_expression(), "a list of regular expressions", filled=True)
+_CHANGED: Final = section(Field("path", _ONE_FIELD, "false there: nothing was changed"), required=("path",))
+_RESULT: Final = section(
+    Field("ignore", _FIELDS, "fields that do not count"),
+    Field("volatile", word_or("standard", "none", other=_MASKS), "what is masked in texts before they are compared"),
+    Field("refusal", word_or("standard", "none", other=_REFUSALS), "which texts without an error flag are refusals"),
+    Field("progress", _PROGRESS, "what progress is; nothing else in the result counts then"),
+    Field("changed", _CHANGED, "where a result says whether the call changed anything"),
+    Field("cache", flag(), "a repeat may be answered from the earlier result; built in: true for `kind: read`"),
+)
+_POLL: Final = section(
+    Field("max_unchanged", integer(), "equal answers in a row; no limit unless set"),
+    Field("max_total", integer(), "polls in all; no limit unless set"),
+    Field("deadline", duration(), "time since the first poll's start; no limit unless set"),
+    Field("min_interval", duration(), "time from one poll's start to the next; no limit unless set"),
+)
+_PAGE: Final = section(Field("cursor", _ARGUMENT, "the argument that must advance"), required=("cursor",))
+_TOOL: Final = section(
+    *_THRESHOLDS,
+    Field("mode", _MODE, "what a guard does for this tool"),
+    Field("arguments", _ARGUMENTS, "which arguments are equal"),
+    Field("result", _RESULT, "which results are equal"),
+    Field("poll", _POLL, "budgets of a tool of `kind: poll`"),
+    Field("page", _PAGE, "the tool answers page by page"),
+    Field("idempotency_key", _ARGUMENT, "the argument that makes a retry safe"),
+    Field("duplicate_after_success", choice("allow", "nudge", "stop"), "a write that succeeded, again; built in: stop"),
+    Field("owner", text("a name"), "who looks after the tool; shown in reports"),
+    more=_only_for_schema(),
+)
+
+POLICY: Final = section(
+    Field("version", constant(1, "`1`, the version that this release reads"), "version of this schema"),
+    Field("revision", text("text"), "your own version; travels as `loopguard.policy.version`"),
+    Field("profile", choice("standard", "strict", "lenient"), "how arguments are compared unless a tool says more"),
+    Field("mode", _MODE, "what guards do"),
+    Field("window", integer(low=SMALLEST_WINDOW, high=LARGEST_WINDOW), "turns remembered for repeats; built in: 12"),
+    Field(
+        "turns",
+        section(Field("no_progress", integer(low=2), "turns without news for a nudge; built in: 6")),
+        "limits that count turns",
+    ),
+    Field("scope", _ATTRIBUTES, "span, resource or record attributes whose values separate histories"),
+    Field("defaults", section(*_THRESHOLDS), "settings that a tool does not set itself"),
+    Field("tools", map_of(_TOOL_NAME, _TOOL), "settings by tool name"),
+    Field(
+        "match",
+        map_of(text("a shell pattern"), _TOOL_NAME, most=MAX_PATTERNS),
+        "patterns for names of tools that take the settings of a tool above; the first that fits counts",
+    ),
+    Field("ask_user", list_of(_TOOL_NAME, "a list of tool names"), "tools that ask the user"),
+)
 
 
 class WrittenThresholds(TypedDict, total=False):

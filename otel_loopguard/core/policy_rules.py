@@ -6,65 +6,65 @@ Not the shape of single values (`policy_shape`). Every rule names the setting, s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Final
 
 from otel_loopguard.errors import PolicyError
 
 from .document import Path
 from .policy import KeyPath, ToolKind
-from .policy_fold import Folded, ToolSettings
-from .policy_grammar import WrittenArguments, WrittenPolicy, WrittenTool
+from .policy_fold import WINDOWED, Folded, ToolSettings
+from .policy_grammar import ONLY_FOR, WrittenArguments, WrittenPolicy, WrittenTool
 from .policy_shape import Reading
 
 __all__ = ["contradictions"]
 
-_COUNTED: Final = (
-    "identical.nudge", "identical.stop", "identical.in_a_row", "same_error.nudge", "same_error.stop", "cycle.max_period",
-)  # fmt: skip
-
-_ONLY_FOR: Final[tuple[tuple[Path, tuple[ToolKind, ...], str], ...]] = (
-    (("poll",), ("poll",), "a poll budget"),
-    (("page",), ("read", "unknown"), "paging"),
-    (("result", "changed"), ("write", "unknown"), "`changed`"),
-    (("idempotency_key",), ("write",), "an idempotency key"),
-    (("duplicate_after_success",), ("write",), "`duplicate_after_success`"),
-    (("drift",), ("read", "poll", "none", "unknown"), "`drift`"),
-)
-"""Settings that say something about some kinds only."""
+_GLOB: Final = frozenset("*?[")
 
 
 def contradictions(written: WrittenPolicy, folded: Folded, reading: Reading) -> Iterator[PolicyError]:
     """Every contradiction of a policy, in the file's order as far as the rules allow."""
     window = folded.policy.window
-    yield from _thresholds(folded.default, ("defaults",), window, reading)
+    yield from _windows(folded.default, ("defaults",), window, reading)
+    yield from _order(folded.default, ("defaults",), reading)
     for name, tool in written.get("tools", {}).items():
         at = ("tools", name)
         settings = folded.tools[name]
-        yield from _thresholds(settings, at, window, reading)
+        yield from _windows(settings, at, window, reading)
+        yield from _order(settings, at, reading, folded.default)
         yield from _kinds(tool, settings.values["kind"], at, reading)
         yield from _poll(tool, at, reading)
         yield from _progress(tool, at, reading)
         yield from _arguments(tool, at, reading)
+        yield from _cursor(tool, at, reading)
     yield from _match(written, reading)
 
 
-def _thresholds(settings: ToolSettings, at: Path, window: int, reading: Reading) -> Iterator[PolicyError]:
-    for name in _COUNTED:
+def _windows(settings: ToolSettings, at: Path, window: int, reading: Reading) -> Iterator[PolicyError]:
+    """Thresholds that the window can never hold."""
+    for name in WINDOWED:
         origin, value = settings.origins[name], settings.values[name]
         if value > window and _is_below(origin.path, at):
+            what = "a lap of {} turns does not fit" if name == "cycle.max_period" else "{} can never be reached in"
             hint = f"raise `window` or write at most {window}"
-            yield reading.error(f"{value} can never be reached in a window of {window} turns, {hint}", origin.path)
+            yield reading.error(f"{what.format(value)} a window of {window} turns, {hint}", origin.path)
+
+
+def _order(
+    settings: ToolSettings, at: Path, reading: Reading, outer: ToolSettings | None = None
+) -> Iterator[PolicyError]:
+    """Nudges that do not come before their stop; what the ``outer`` settings say already is not said again."""
     for section in ("identical", "cycle", "same_error"):
-        nudge, stop = settings.values[f"{section}.nudge"], settings.values[f"{section}.stop"]
-        if nudge < stop:
+        names = (f"{section}.nudge", f"{section}.stop")
+        nudge, stop = (settings.values[name] for name in names)
+        paths = [settings.origins[name].path for name in names]
+        inherited = outer is not None and paths == [outer.origins[name].path for name in names]
+        if nudge < stop or inherited:
             continue
-        paths = [settings.origins[f"{section}.{name}"].path for name in ("nudge", "stop")]
         own = [path for path in paths if _is_below(path, at)]
-        if not own and at == ("defaults",):
-            continue
         where = own[0] if len(own) == 1 else (*at, section) if own else at
         hint = f"write a `stop` above {nudge} or a `nudge` below {stop}"
-        yield reading.error(f"a nudge at {nudge} always comes after the stop at {stop}, {hint}", where)
+        yield reading.error(f"a nudge at {nudge} never comes before the stop at {stop}, {hint}", where)
 
 
 def _is_below(path: Path, at: Path) -> bool:
@@ -72,11 +72,12 @@ def _is_below(path: Path, at: Path) -> bool:
 
 
 def _kinds(tool: WrittenTool, kind: ToolKind, at: Path, reading: Reading) -> Iterator[PolicyError]:
-    for setting, kinds, what in _ONLY_FOR:
+    for setting, kinds in ONLY_FOR:
         here = (*at, *setting)
         if here in reading.places and kind not in kinds:
             allowed = " or ".join(f"`kind: {name}`" for name in kinds)
-            yield reading.error(f"{what} has no effect on a tool of `kind: {kind}`, it needs {allowed}", here)
+            message = f"`{setting[-1]}` has no effect on a tool of `kind: {kind}`, it needs {allowed}"
+            yield reading.error(message, here)
     if tool.get("result", {}).get("cache") and kind == "write":
         message = "the answer of a write is never kept for a repeat, remove `cache` or declare another `kind`"
         yield reading.error(message, (*at, "result", "cache"))
@@ -86,7 +87,7 @@ def _poll(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError
     poll = tool.get("poll", {})
     unchanged, total = poll.get("max_unchanged"), poll.get("max_total")
     if unchanged is not None and total is not None and unchanged > total:
-        message = f"`max_unchanged` {unchanged} can never be reached with `max_total` {total}, lower it or raise `max_total`"
+        message = f"{unchanged} unchanged polls can never be reached with a `max_total` of {total}, lower the first"
         yield reading.error(message, (*at, "poll"))
     interval, deadline = poll.get("min_interval"), poll.get("deadline")
     if interval is not None and deadline is not None and interval > deadline:
@@ -97,7 +98,7 @@ def _poll(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError
 def _progress(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
     """A field of a result that is ignored and decides at once."""
     result = tool.get("result", {})
-    ignored = result.get("ignore", ())
+    ignored = frozenset(result.get("ignore", ()))
     for kind, rule in result.get("progress", {}).items():
         if _covered(rule["path"], ignored):
             message = f"`{_shown(rule['path'])}` is in `ignore` too, remove it from one of them"
@@ -107,18 +108,25 @@ def _progress(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyE
 def _arguments(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
     arguments = tool.get("arguments", {})
     here = (*at, "arguments")
-    ignored = arguments.get("ignore", ())
+    ignored = frozenset(arguments.get("ignore", ()))
     identity = arguments.get("identity")
     if identity is not None and all(_covered(path, ignored) for path in identity):
-        yield reading.error("every field of `identity` is in `ignore` too, so all calls would be equal", (*here, "identity"))
+        message = "every field of `identity` is in `ignore` too, so all calls would be equal, remove one from `ignore`"
+        yield reading.error(message, (*here, "identity"))
     for name, path, place in _normalised(arguments):
         if _covered(path, ignored):
             message = f"`{_shown(path)}` is in `ignore` too, remove it from one of them"
             yield reading.error(message, (*here, name, place))
+
+
+def _cursor(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
+    """A cursor that does not count, so that no page differs from the one before."""
     cursor = tool.get("page", {}).get("cursor")
     if cursor is None:
         return
-    if _covered((cursor,), ignored):
+    arguments = tool.get("arguments", {})
+    identity = arguments.get("identity")
+    if _covered((cursor,), frozenset(arguments.get("ignore", ()))):
         message = f"the cursor `{cursor}` is in `arguments.ignore`, so every page would be the same call"
         yield reading.error(message, (*at, "page", "cursor"))
     if identity is not None and not any(path[0] == cursor for path in identity):
@@ -138,9 +146,9 @@ def _normalised(arguments: WrittenArguments) -> Iterator[tuple[str, KeyPath, str
         yield "defaults", (field,), field
 
 
-def _covered(path: KeyPath, by: tuple[KeyPath, ...]) -> bool:
+def _covered(path: KeyPath, by: frozenset[KeyPath]) -> bool:
     """Whether a field or one that holds it is listed."""
-    return any(path[: len(other)] == other for other in by)
+    return any(path[:length] in by for length in range(1, len(path) + 1))
 
 
 def _shown(path: KeyPath) -> str:
@@ -162,11 +170,6 @@ def _match(written: WrittenPolicy, reading: Reading) -> Iterator[PolicyError]:
         earlier.append(pattern)
 
 
-_GLOB: Final = frozenset("*?[")
-
-
 def _includes(general: str, special: str) -> bool:
     """Whether every name that fits ``special`` fits ``general``, as far as stars alone can tell."""
-    from fnmatch import fnmatchcase  # noqa: PLC0415
-
-    return not set("?[") & set(general) and "[" not in special and fnmatchcase(special, general)
+    return not {"?", "["} & set(general) and "[" not in special and fnmatchcase(special, general)

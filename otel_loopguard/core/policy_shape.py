@@ -1,4 +1,4 @@
-"""The shapes that settings have: how each is read from a node, and how JSON Schema says it.
+"""The shapes that single settings have: how each is read from a node, and how JSON Schema says it.
 
 Not which settings exist (`policy_grammar`), nor how they fit together (`policy_rules`). Reading and schema stand
 beside each other, so that an editor and the parser cannot disagree.
@@ -6,21 +6,32 @@ beside each other, so that an editor and the parser cannot disagree.
 
 from __future__ import annotations
 
-import difflib
 import re
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from otel_loopguard.errors import PolicyError
 
-from .document import Member, Node, Path, Place, render
+from .document import Node, Path, Place, render, shown
 
 __all__ = [
-    "MAX_COUNT", "Choice", "Data", "Duration", "Field", "FieldPath", "Flag", "Integer", "ListOf", "MapOf", "Pattern",
-    "Reading", "Section", "Shape", "Text", "WordOr",
-]  # fmt: skip
+    "MAX_COUNT",
+    "MAX_TEXT",
+    "Reading",
+    "Shape",
+    "choice",
+    "constant",
+    "data",
+    "duration",
+    "field_path",
+    "flag",
+    "integer",
+    "quoted",
+    "regular_expression",
+    "text",
+    "wrong",
+]
 
 MAX_COUNT: Final = 2**31 - 1
 """Largest number of a setting: every language and backend that reads a limit can hold it."""
@@ -30,8 +41,12 @@ MAX_TEXT: Final = 256
 
 _UNITS: Final = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 _DURATION: Final = r"([0-9]{1,9})(ms|s|m|h)"
+_UNWRITTEN: Final = r"\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff"
+"""Control characters, line ends and lone surrogates: no name holds one, and no terminal should be sent one."""
+_NAME: Final = rf"(?=.*\S)[^{_UNWRITTEN}]*"
 _SEGMENT: Final = r"[^.\[\]*\s](?:[^.\[\]*]*[^.\[\]*\s])?"
-_FIELD_PATH: Final = rf"(?:\[\]|{_SEGMENT}(?:\[\])*)(?:\.{_SEGMENT}(?:\[\])*)*"
+_ONE_FIELD: Final = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
+_MANY_FIELDS: Final = rf"(?:(?:\[\])+|{_SEGMENT}(?:\[\])*)(?:\.{_SEGMENT}(?:\[\])*)*"
 
 
 @dataclass(slots=True)
@@ -43,28 +58,30 @@ class Reading:
     """Where each setting's value starts."""
 
     def error(self, message: str, at: Path, place: Place | None = None) -> PolicyError:
-        """The error for a setting, at its place."""
+        """The error for a setting; by default at the place that was noted for it."""
         where = place or self.places.get(at)
         line, column = (where.line, where.column) if where is not None else (None, None)
         return PolicyError(message, path=render(at), line=line, column=column)
 
 
-class Shape(Protocol):
+Reader = Callable[[Node, Path, Reading], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
     """How one setting is written."""
 
-    @property
-    def expected(self) -> str:
-        """What a user should write, as the end of "expected ..."."""
-
-    def read(self, node: Node, at: Path, reading: Reading) -> object:
-        """The value; raises `PolicyError` where the node has another shape."""
-
-    def schema(self) -> dict[str, object]:
-        """The same as JSON Schema."""
+    expected: str
+    """What a user should write: the end of "expected ..."."""
+    schema: Mapping[str, object]
+    """The same as JSON Schema."""
+    read: Reader
+    """Gives the value; raises `PolicyError` where the node has another shape."""
 
 
-def _wrong(shape: Shape, node: Node, at: Path, reading: Reading) -> PolicyError:
-    return reading.error(f"expected {shape.expected}, got {_described(node)}", at, node.place)
+def wrong(expected: str, node: Node, at: Path, reading: Reading) -> PolicyError:
+    """The error for a node of another shape."""
+    return reading.error(f"expected {expected}, got {_described(node)}", at, node.place)
 
 
 def _described(node: Node) -> str:
@@ -74,327 +91,147 @@ def _described(node: Node) -> str:
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, str):
-        return f'the text "{value}"' if len(value) <= 40 and value.isprintable() else "a text"  # noqa: PLR2004
-    return f"the number {str(value)[:40]}"
+        return "a mapping" if value else "an empty mapping"
+    return f"the text `{shown(value)}`" if isinstance(value, str) else f"the number {str(value)[:40]}"
 
 
-def _quoted(words: Sequence[str]) -> str:
+def quoted(words: Sequence[str]) -> str:
+    """Words as a message lists them."""
     return ", ".join(f"`{word}`" for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+def constant(value: int, expected: str) -> Shape:
+    """The only number that there is."""
+
+    def read(node: Node, at: Path, reading: Reading) -> int:
+        if isinstance(node.value, bool) or node.value != value:
+            raise wrong(expected, node, at, reading)
+        return value
+
+    return Shape(expected, {"const": value}, read)
+
+
+def integer(low: int = 1, high: int = MAX_COUNT) -> Shape:
     """A whole number within bounds."""
+    span = f"of at least {low}" if high == MAX_COUNT else f"from {low} to {high}"
+    expected = f"a whole number {span}"
 
-    low: int = 1
-    high: int = MAX_COUNT
-
-    @property
-    def expected(self) -> str:
-        if self.high == MAX_COUNT:
-            return f"a whole number of at least {self.low}"
-        return f"a whole number from {self.low} to {self.high}"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> int:
+    def read(node: Node, at: Path, reading: Reading) -> int:
         value = node.value
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # JSON has one kind of number: 3.0 is 3
-        if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
-            raise _wrong(self, node, at, reading)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise wrong(expected, node, at, reading)
         return value
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+    return Shape(expected, {"type": "integer", "minimum": low, "maximum": high}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+def flag() -> Shape:
     """True or false."""
 
-    expected: str = "`true` or `false`"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> bool:
+    def read(node: Node, at: Path, reading: Reading) -> bool:
         if not isinstance(node.value, bool):
-            raise _wrong(self, node, at, reading)
+            raise wrong("`true` or `false`", node, at, reading)
         return node.value
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "boolean"}
+    return Shape("`true` or `false`", {"type": "boolean"}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+def choice(*words: str) -> Shape:
     """One of a few words."""
+    expected = f"one of {quoted(words)}"
 
-    words: tuple[str, ...]
-
-    @property
-    def expected(self) -> str:
-        return f"one of {_quoted(self.words)}"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> str:
-        if not isinstance(node.value, str) or node.value not in self.words:
-            raise reading.error(f"expected {self.expected}", at, node.place)
+    def read(node: Node, at: Path, reading: Reading) -> str:
+        if not isinstance(node.value, str) or node.value not in words:
+            raise reading.error(f"expected {expected}", at, node.place)
         return node.value
 
-    def schema(self) -> dict[str, object]:
-        return {"enum": list(self.words)}
+    return Shape(expected, {"enum": list(words)}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A name or a version: short, printable, not blank."""
+def text(expected: str) -> Shape:
+    """A name or a version: one line, short, not blank."""
 
-    expected: str = "text"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> str:
+    def read(node: Node, at: Path, reading: Reading) -> str:
         value = node.value
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            raise reading.error(f"expected {self.expected}, got a number: write it in quotes", at, node.place)
-        if not isinstance(value, str):
-            raise _wrong(self, node, at, reading)
-        if not value.strip():
-            raise reading.error(f"expected {self.expected}, got an empty one", at, node.place)
-        if len(value) > MAX_TEXT:
-            raise reading.error(f"expected {self.expected} of at most {MAX_TEXT} characters", at, node.place)
-        return value
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise reading.error(f"expected {expected} of at most {MAX_TEXT} characters", at, node.place)
+        if isinstance(value, str) and re.fullmatch(_NAME, value):
+            return value
+        hint = "" if value is None or isinstance(value, (str, list, dict)) else ", write it in quotes"
+        raise reading.error(f"expected {expected}, got {_described(node)}{hint}", at, node.place)
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "string", "pattern": r"\S", "maxLength": MAX_TEXT}
+    return Shape(expected, {"type": "string", "pattern": f"^{_NAME}$", "maxLength": MAX_TEXT}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+def duration() -> Shape:
     """A time such as ``600s``; read as nanoseconds."""
+    expected = "a duration above zero such as `250ms`, `1s`, `5m` or `2h`"
 
-    expected: str = "a duration such as `250ms`, `1s`, `5m` or `2h`"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> int:
+    def read(node: Node, at: Path, reading: Reading) -> int:
         found = re.fullmatch(_DURATION, node.value) if isinstance(node.value, str) else None
-        if found is None:
-            raise _wrong(self, node, at, reading)
-        nanoseconds = int(found[1]) * _UNITS[found[2]]
-        if nanoseconds == 0:
-            raise reading.error("expected a duration above zero", at, node.place)
-        return nanoseconds
+        if found is None or int(found[1]) == 0:
+            raise wrong(expected, node, at, reading)
+        return int(found[1]) * _UNITS[found[2]]
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "string", "pattern": rf"^(?!0+[a-z]){_DURATION}$"}
+    return Shape(expected, {"type": "string", "pattern": rf"^(?!0+[a-z]){_DURATION}$"}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldPath:
-    """A field inside arguments or a result: ``meta.request_id``, ``items[].id``; read as its segments."""
+def field_path(*, lists: bool = True) -> Shape:
+    """A field inside arguments or a result: ``meta.request_id``, ``items[].id``; read as its segments.
 
-    lists: bool = True
-    """Whether ``[]`` (every member of a list) is allowed."""
+    With ``lists`` the segment ``[]``, every member of a list, is allowed.
+    """
+    pattern = _MANY_FIELDS if lists else _ONE_FIELD
+    expected = "a field such as `id`, `meta.id` or `items[].id`" if lists else "one field such as `id` or `meta.id`"
+    name = text(expected)
 
-    @property
-    def expected(self) -> str:
-        if self.lists:
-            return "a field such as `id`, `meta.id` or `items[].id`"
-        return "one field such as `id` or `meta.id`, without `[]`"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> tuple[str, ...]:
-        text = Text(self.expected).read(node, at, reading)
-        if not re.fullmatch(_FIELD_PATH, text) or ("[]" in text and not self.lists):
-            raise _wrong(self, node, at, reading)
+    def read(node: Node, at: Path, reading: Reading) -> tuple[str, ...]:
+        written = str(name.read(node, at, reading))
+        if not re.fullmatch(pattern, written):
+            raise wrong(expected, node, at, reading)
         segments: list[str] = []
-        for part in text.split("."):
-            name = part.rstrip("[]")
-            segments += [name] if name else []
+        for part in written.split("."):
+            plain = part.rstrip("[]")
+            segments += [plain] if plain else []
             segments += ["[]"] * part.count("[]")
         return tuple(segments)
 
-    def schema(self) -> dict[str, object]:
-        pattern = _FIELD_PATH if self.lists else rf"{_SEGMENT}(?:\.{_SEGMENT})*"
-        return {"type": "string", "pattern": f"^(?:{pattern})$", "maxLength": MAX_TEXT}
+    bounds = f"^(?=[^{_UNWRITTEN}]*$)(?:{pattern})$"
+    return Shape(expected, {"type": "string", "pattern": bounds, "maxLength": MAX_TEXT}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A regular expression."""
+def regular_expression(*, masks: bool = False) -> Shape:
+    """A regular expression; one that ``masks`` has to match characters, not only places between them."""
+    expected = "a regular expression"
 
-    zero_width: bool = True
-    """Whether it may match between two characters: useful to recognise, useless to mask."""
-    expected: str = "a regular expression"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> str:
-        text = node.value
-        if not isinstance(text, str) or not text:
-            raise _wrong(self, node, at, reading)
-        if len(text) > MAX_TEXT:
-            raise reading.error(f"expected {self.expected} of at most {MAX_TEXT} characters", at, node.place)
+    def read(node: Node, at: Path, reading: Reading) -> str:
+        pattern = node.value
+        if not isinstance(pattern, str) or not pattern:
+            raise wrong(expected, node, at, reading)
+        if len(pattern) > MAX_TEXT:
+            raise reading.error(f"expected {expected} of at most {MAX_TEXT} characters", at, node.place)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                compiled = re.compile(text)
-        except (re.error, Warning, OverflowError, RecursionError) as error:
-            raise reading.error(f"expected {self.expected}, got one that fails: {error}", at, node.place) from None
-        found = compiled.search("a b")
-        if not self.zero_width and found is not None and not found[0]:
-            raise reading.error("expected a regular expression that matches characters, this one masks nothing", at,
-                                node.place)  # fmt: skip
-        return text
+            pattern.encode()
+            compiled = re.compile(pattern)
+        except (re.error, ValueError, OverflowError, RecursionError, Warning) as error:
+            reason = shown(str(error))
+            raise reading.error(f"expected {expected}, got one that fails: {reason}", at, node.place) from None
+        found = compiled.search("a b") if masks else None
+        if found is not None and not found[0]:
+            raise reading.error("expected a pattern that matches characters, this one masks nothing", at, node.place)
+        return pattern
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "string", "format": "regex", "minLength": 1, "maxLength": MAX_TEXT}
+    return Shape(expected, {"type": "string", "format": "regex", "minLength": 1, "maxLength": MAX_TEXT}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+def data() -> Shape:
     """Any JSON value."""
 
-    expected: str = "a value"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> object:  # noqa: ARG002
+    def read(node: Node, _at: Path, _reading: Reading) -> object:
         return node.plain()
 
-    def schema(self) -> dict[str, object]:
-        return {}
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list without doubles."""
-
-    item: Shape
-    low: int = 0
-    of: str = "a list"
-
-    @property
-    def expected(self) -> str:
-        return f"{self.of} with at least {self.low} entry" if self.low else self.of
-
-    def read(self, node: Node, at: Path, reading: Reading) -> tuple[object, ...]:
-        if not isinstance(node.value, list):
-            raise _wrong(self, node, at, reading)
-        if len(node.value) < self.low:
-            raise reading.error(f"expected {self.expected}, got an empty list", at, node.place)
-        found: list[object] = []
-        for index, child in enumerate(node.value):
-            here = (*at, index)
-            reading.places[here] = child.place
-            value = self.item.read(child, here, reading)
-            if value in found:
-                raise reading.error("the same entry stands here twice", here, child.place)
-            found.append(value)
-        return tuple(found)
-
-    def schema(self) -> dict[str, object]:
-        bound = {"minItems": self.low} if self.low else {}
-        return {"type": "array", "items": self.item.schema(), "uniqueItems": True, **bound}
-
-
-@dataclass(frozen=True, slots=True)
-class WordOr:
-    """One of a few words, or another shape."""
-
-    words: tuple[str, ...]
-    other: Shape
-
-    @property
-    def expected(self) -> str:
-        return f"{_quoted(self.words)} or {self.other.expected}"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> object:
-        if isinstance(node.value, list):
-            return self.other.read(node, at, reading)
-        if not isinstance(node.value, str) or node.value not in self.words:
-            raise _wrong(self, node, at, reading)
-        return node.value
-
-    def schema(self) -> dict[str, object]:
-        return {"anyOf": [{"enum": list(self.words)}, self.other.schema()]}
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """A mapping with keys of the user's own."""
-
-    key: Shape
-    value: Shape
-    expected: str = "a mapping"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> dict[object, object]:
-        if not isinstance(node.value, dict):
-            raise _wrong(self, node, at, reading)
-        found: dict[object, object] = {}
-        for name, member in node.value.items():
-            here = (*at, name)
-            reading.places[here] = member.node.place
-            try:
-                key = self.key.read(Node(name, member.place), here, reading)
-                found[key] = self.value.read(member.node, here, reading)
-            except PolicyError as problem:
-                reading.problems.append(problem)
-        return found
-
-    def schema(self) -> dict[str, object]:
-        return {"type": "object", "propertyNames": self.key.schema(), "additionalProperties": self.value.schema()}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One setting of a section."""
-
-    name: str
-    shape: Shape
-    about: str
-    """What it does, as an editor shows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A mapping of known settings."""
-
-    fields: tuple[Field, ...]
-    required: tuple[str, ...] = ()
-    exactly_one: bool = False
-    of: str = "a mapping"
-
-    @property
-    def expected(self) -> str:
-        names = _quoted([item.name for item in self.fields])
-        return f"{self.of} with {'one' if self.exactly_one else 'some'} of {names}"
-
-    def read(self, node: Node, at: Path, reading: Reading) -> dict[str, object]:
-        if not isinstance(node.value, dict):
-            raise _wrong(self, node, at, reading)
-        shapes = {item.name: item.shape for item in self.fields}
-        found: dict[str, object] = {}
-        for name, member in node.value.items():
-            here = (*at, name)
-            reading.places[here] = member.node.place
-            try:
-                if name not in shapes:
-                    raise self._unknown(name, member, here, reading)
-                found[name] = shapes[name].read(member.node, here, reading)
-            except PolicyError as problem:
-                reading.problems.append(problem)
-        if self.exactly_one and len(node.value) != 1:
-            raise _wrong(self, node, at, reading)
-        for name in self.required:
-            if name not in node.value:
-                raise reading.error(f"expected the key `{name}`", at, node.place)
-        return found
-
-    def _unknown(self, name: str, member: Member, at: Path, reading: Reading) -> PolicyError:
-        names = [item.name for item in self.fields]
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        shown = name if len(name) <= 80 and name.isprintable() else "..."  # noqa: PLR2004
-        hint = f"did you mean `{near[0]}`?" if near else f"known are {_quoted(names)}"
-        return reading.error(f"unknown key `{shown}`, {hint}", at, member.place)
-
-    def schema(self) -> dict[str, object]:
-        properties = {item.name: {**item.shape.schema(), "description": item.about} for item in self.fields}
-        schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
-        if self.required:
-            schema["required"] = list(self.required)
-        if self.exactly_one:
-            schema["minProperties"] = schema["maxProperties"] = 1
-        return schema
+    return Shape("a value", {}, read)
