@@ -1,1 +1,22 @@
-"""Placeholder."""
+"""How instrumentations write tool calls: one file for each family, one way to read them all."""
+
+from ._record import ABSENT, Absent, ContentKeys, Convention, Event, Marks, RawCall, Record, Role
+from .reading import CONTENT, CONVENTIONS, MARKERS, NAMES, read, role
+
+__all__ = [
+    "ABSENT",
+    "CONTENT",
+    "CONVENTIONS",
+    "MARKERS",
+    "NAMES",
+    "Absent",
+    "ContentKeys",
+    "Convention",
+    "Event",
+    "Marks",
+    "RawCall",
+    "Record",
+    "Role",
+    "read",
+    "role",
+]

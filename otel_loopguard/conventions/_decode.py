@@ -1,0 +1,308 @@
+"""What content looks like on the wire, taken apart: Python text, envelopes, schemas, tool messages, errors.
+
+Not a canonical form: `core.canonical` decides what is equal. Text that is JSON already is handed on as it is: reading
+it here would cost a second parse and lose what readers lose (duplicate keys, long numbers). Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ._record import ABSENT, Record
+
+__all__ = [
+    "Failure", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name", "is_hidden",
+    "is_schema", "members", "name_of", "plain", "python_value", "result_of", "tool_message", "unwrapped", "was_cut",
+]  # fmt: skip
+
+_HIDDEN: Final = frozenset(["__REDACTED__", "[REDACTED]", "<elided>", "<redacted>", "REDACTED", "***"])
+"""What stands in place of content, to prefer another source of the same call: `core.canonical` has the last word."""
+
+_NO_CALL_ID: Final = frozenset(["<not specified>", "unknown", "none", "null", "n/a"])
+"""What Google ADK, Agent Framework and others write where there is no id."""
+
+_REPR: Final = re.compile(
+    r"""(?: [\s{}\[\](),:]
+      | b?'(?:[^'\\\n]|\\['"\\abfnrtv]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8})*'
+      | b?"(?:[^"\\\n]|\\['"\\abfnrtv]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8})*"
+      | [+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w.]) | (?:True|False|None)(?!\w) )*""",
+    re.VERBOSE,
+)
+"""Only what `repr` itself writes for plain data: other text could make Python's parser warn in the host's process."""
+
+_REPR_STARTS: Final = ("{'", "['", "[{'", "('", "[('", "[True", "[False", "[None")
+"""How Python text begins and JSON does not."""
+_LONGEST_REPR: Final = 262_144
+"""Python's own parser takes about 0.1 s for this much; longer text stays text."""
+
+_CUT_MARKS: Final = (
+    "…[truncated]", "… [truncated]", "...[truncated]", "... [truncated]", "...(truncated)", "[TRUNCATED]",
+)  # fmt: skip
+_DEEPEST: Final = 16
+"""Levels of a structured value that are searched for cut text."""
+_SHORTEST_CUT: Final = 128
+"""Nobody limits attributes to less than this; shorter text that ends early was written so by a model."""
+
+_MESSAGE_REPR: Final = re.compile(r"content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") ", re.DOTALL)
+_MESSAGE_CALL_ID: Final = re.compile(r" tool_call_id='([^']*)'")
+_MESSAGE_IDS: Final = re.compile(r" (?:tool_call_)?id='[^']*'")
+
+
+class ToolMessage(NamedTuple):
+    """A LangChain `ToolMessage` without its ids, which would make no two results equal."""
+
+    content: object
+    call_id: str | None
+    is_error: bool
+
+
+class Failure(NamedTuple):
+    """How a call failed, from structured fields; the message is content."""
+
+    is_error: bool
+    error_type: str | None
+    message: str | None
+
+
+def name_of(value: object) -> str | None:
+    """A name or an id as text; None for what is empty or no scalar."""
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def first_name(attributes: Mapping[str, object], *keys: str) -> str | None:
+    """The first of the keys that holds a name."""
+    for key in keys:
+        found = name_of(attributes.get(key))
+        if found is not None:
+            return found
+    return None
+
+
+def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
+    """The first of the keys that holds a call id, and not the words for not having one."""
+    for key in keys:
+        found = name_of(attributes.get(key))
+        if found is not None and found.casefold() not in _NO_CALL_ID:
+            return found
+    return None
+
+
+def is_hidden(value: object) -> bool:
+    """Whether the value says only that content was taken away, or is no value at all."""
+    return value is ABSENT or (isinstance(value, str) and value in _HIDDEN)
+
+
+def first_content(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
+    """The first of the keys that holds content; where all are hidden, the first placeholder; else `ABSENT`."""
+    hidden: object = ABSENT
+    for key in keys:
+        value = attributes.get(key, ABSENT)
+        if not is_hidden(value):
+            return value
+        if hidden is ABSENT:
+            hidden = value
+    return hidden
+
+
+def python_value(value: object) -> object:
+    """Text that is a Python repr of plain data as that data; everything else unchanged."""
+    if not isinstance(value, str) or not value.startswith(_REPR_STARTS) or len(value) > _LONGEST_REPR:
+        return value
+    if _REPR.fullmatch(value) is None:
+        return value
+    try:
+        found: object = ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return value
+    return found
+
+
+def members(value: object) -> dict[str, object] | None:
+    """The members of a JSON object or a map, each as it is written: objects and lists inside stay JSON text.
+
+    None where the value is no object.
+    """
+    if isinstance(value, Mapping):
+        return {key: member for key, member in value.items() if isinstance(key, str)}
+    if not isinstance(value, str) or value.lstrip()[:1] != "{":
+        return None
+    try:
+        found = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _loose_members(value)
+    return {key: _member(raw) for key, raw in found.items()}
+
+
+def _member(raw: msgspec.Raw) -> object:
+    data = bytes(raw)
+    return data.decode() if data[:1] in (b"{", b"[") else msgspec.json.decode(data)
+
+
+def elements(value: object) -> list[object]:
+    """The elements of a JSON list or a list, as `members` gives members; empty where the value is no list."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not isinstance(value, str) or value.lstrip()[:1] != "[":
+        return []
+    try:
+        return [_member(raw) for raw in msgspec.json.decode(value, type=list[msgspec.Raw])]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        found = _loose_members(f'{{"value":{value}}}')
+        inner = found["value"] if found else None
+        return inner if isinstance(inner, list) else []
+
+
+def _loose_members(text: str) -> dict[str, object] | None:
+    """As `members` for what Python writes and strict readers refuse: NaN and lone surrogates."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def unwrapped(value: object) -> object:
+    """Arguments out of the envelope of a Python call: ``{"kwargs": {…}}``, ``{"args": […], "kwargs": {…}}``.
+
+    Keyword arguments alone become the object, positional ones alone the list; both stay as they are. No two calls
+    of one tool become equal by it.
+    """
+    if isinstance(value, str) and not value.startswith(('{"args"', '{"kwargs"')):
+        return value
+    parts = members(value)
+    if parts is None or not parts.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"} or "kwargs" not in parts:
+        return value
+    keywords, positional = parts["kwargs"], parts.get("args")
+    if not isinstance(keywords, Mapping) and not (isinstance(keywords, str) and keywords.startswith("{")):
+        return value
+    if positional in (None, "[]", [], ()):
+        return keywords
+    if not isinstance(positional, list) and not (isinstance(positional, str) and positional.startswith("[")):
+        return value
+    return positional if keywords in ("{}", {}) else {"args": plain(positional), "kwargs": plain(keywords)}
+
+
+def plain(value: object) -> object:
+    """A member or an element as plain data: JSON text read, everything else unchanged."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    found = _loose_members(f'{{"value":{value}}}')
+    return value if found is None else found["value"]
+
+
+def is_schema(value: object) -> bool:
+    """Whether an object describes arguments rather than being them: a JSON schema, or a map of described names."""
+    if isinstance(value, str):
+        value = _loose_members(value)
+    if not isinstance(value, Mapping):
+        return False
+    if isinstance(value.get("properties"), Mapping) and (value.get("type") == "object" or "$schema" in value):
+        return True
+    if value.get("type") == "object" and value.keys() <= {"type", "title", "additionalProperties", "description"}:
+        return True
+    return bool(value) and all(
+        isinstance(member, Mapping) and isinstance(member.get("type"), str | list) for member in value.values()
+    )
+
+
+def tool_message(value: object) -> ToolMessage | None:
+    """What a LangChain tool returned, out of any of the forms of its message; None for other values."""
+    if isinstance(value, str):
+        if "tool_call_id" not in value:
+            return None
+        if value.startswith("content="):
+            return _message_repr(value)
+    parts = members(value)
+    for _ in range(3):  # `{"output": {"lc": …, "kwargs": {…}}}` is the deepest form
+        if parts is None:
+            return None
+        if "content" in parts and "tool_call_id" in parts:
+            return ToolMessage(parts["content"], name_of(parts["tool_call_id"]), parts.get("status") == "error")
+        inner = "output" if "output" in parts else "data" if parts.get("type") == "tool" else "kwargs"
+        parts = members(parts.get(inner))
+    return None
+
+
+def _message_repr(text: str) -> ToolMessage | None:
+    call_id = _MESSAGE_CALL_ID.search(text)
+    if call_id is None:
+        return None
+    found = _MESSAGE_REPR.match(text)
+    is_error = " status='error'" in text[found.end() - 1 :] if found else " status='error'" in text
+    content = python_value(f"[{found[1]}]") if found else None
+    if isinstance(content, list):
+        return ToolMessage(content[0], call_id[1] or None, is_error)
+    return ToolMessage(_MESSAGE_IDS.sub("", text), call_id[1] or None, is_error)
+
+
+def was_cut(value: object, limit: int | None) -> bool:
+    """Whether an attribute limit or the instrumentation cut arguments short.
+
+    Without a known limit, long JSON that ends before it is complete counts as cut.
+    """
+    if isinstance(value, str) and (value.endswith(_CUT_MARKS) or (limit is None and _ends_early(value))):
+        return True
+    return _fills(value, limit)
+
+
+def result_of(value: object, limit: int | None) -> object:
+    """A result, or `ABSENT` where a known limit cut it: two results that begin alike are not the same."""
+    return ABSENT if _fills(value, limit) else value
+
+
+def _fills(value: object, limit: int | None, depth: int = 0) -> bool:
+    """Whether any text in the value is as long as the limit allows."""
+    if limit is None or depth > _DEEPEST:
+        return False
+    if isinstance(value, str):
+        return len(value) >= limit
+    if isinstance(value, Mapping):
+        return any(_fills(member, limit, depth + 1) for member in value.values())
+    return isinstance(value, list | tuple) and any(_fills(member, limit, depth + 1) for member in value)
+
+
+def _ends_early(text: str) -> bool:
+    if len(text) < _SHORTEST_CUT or text[0] not in "{[":
+        return False
+    balanced = text.count("{") == text.count("}") and text.count("[") == text.count("]")
+    if text[-1] in "}]" and balanced:
+        return False
+    if text[1] == "'":
+        return text[-1] not in "}]"
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        # A literal or an escape that is cut is told a few characters before the end.
+        return error.pos >= len(text) - 8 or error.msg.startswith("Unterminated")
+    except RecursionError:
+        return False
+    return False
+
+
+def failure(record: Record, *, flagged: bool = False, text: object = None) -> Failure:
+    """Whether and how the call failed: status, `error.type`, the exception event, or the family's own flag.
+
+    The message is the exception's where one was recorded, else the status description, else ``text``.
+    """
+    error_type = name_of(record.attributes.get("error.type"))
+    if not (flagged or record.error or error_type is not None):
+        return Failure(is_error=False, error_type=None, message=None)
+    message: object = None
+    for event in record.events:
+        if event.name == "exception":
+            if error_type in (None, "_OTHER"):
+                error_type = name_of(event.attributes.get("exception.type")) or error_type
+            message = event.attributes.get("exception.message")
+            break
+    for candidate in (message, record.status_message, text):
+        if isinstance(candidate, str) and candidate and candidate not in _HIDDEN:
+            return Failure(is_error=True, error_type=error_type, message=candidate)
+    return Failure(is_error=True, error_type=error_type, message=None)
