@@ -75,6 +75,8 @@ class Nudge:
     """Tell the agent once, with this finding's evidence."""
 
     finding: Finding
+    subject: object = None
+    """The episode, opaque to hosts: handed back with the decision when the call is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Refuse:
     """Do not dispatch."""
 
     finding: Finding
+    subject: object = None
+    """The episode, opaque to hosts: handed back with the decision when the call is recorded."""
     repeated: bool = False
     """The same stop was already found at an earlier call of this episode."""
 

@@ -1,0 +1,140 @@
+"""Different arguments, the same nothing: a question worded again and again.
+
+Three rules, all nudges:
+
+* a streak of empty or failing answers of one tool to so many different arguments, the failures of one shape; a hit
+  in between starts it again, and so does a call of four words or more that is near none of the streak's such calls
+  (a batch of different questions is no drift);
+* five failures of one tool in a row, of one message shape, over at least two different arguments: guessing names.
+  Three of one shape are honest exploration;
+* near-equal arguments with the same telling answer in four turns of the window, at least two of them different, with
+  nothing new in between: the answer is there, and is asked for again.
+
+Not flagged: ids looked up one after the other (short arguments are never near), declared writes, receipts of accepted
+payloads, several questions of one turn, an answer of one word.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.entry import Entry
+from otel_loopguard.core.history import History
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.words import LONG_ENOUGH, near
+
+from ._base import After, Judged, Moment, finding_on
+
+__all__ = ["Drift"]
+
+_SHAPED_FAILURES: Final = 5
+_WORDINGS: Final = 4
+
+
+class Drift:
+    """Judged with the result: only that shows whether the other wording brought anything."""
+
+    kind: Final[Kind] = "drift"
+    early: Final = False
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+        """A nudge on the call that makes the streak long enough."""
+        if not isinstance(moment, After) or moment.entry.key is None or moment.entry.outcome == "ours":
+            return None
+        entry = moment.entry
+        if entry.kind == "poll" or entry.thought or moment.settings.asks_user:
+            return None
+        if _is_nothing(entry):
+            if entry.kind == "write":
+                return None
+            return self._nothing(history, moment) or self._shaped(history, moment)
+        return self._reworded(history, moment, policy)
+
+    def _nothing(self, history: History, moment: After) -> Judged | None:
+        limit = moment.settings.drift.nudge
+        if len(history.by_tool[moment.entry.tool]) < limit:
+            return None
+        streak = _streak(history, moment.entry)
+        if len(streak) < limit or all(entry.shape is not None for entry in streak):
+            return None
+        return self._judged(history, moment, streak, limit)
+
+    def _shaped(self, history: History, moment: After) -> Judged | None:
+        entry = moment.entry
+        if entry.shape is None or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
+            return None
+        found: list[Entry] = []
+        for earlier in reversed(history.by_tool[entry.tool]):
+            if earlier.outcome != "error" or earlier.shape != entry.shape:
+                break
+            if not found or earlier.turn < found[-1].turn:
+                found.append(earlier)
+        if len(found) < _SHAPED_FAILURES or len({one.key for one in found}) < 2:  # noqa: PLR2004
+            return None
+        return self._judged(history, moment, found, _SHAPED_FAILURES)
+
+    def _reworded(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        entry = moment.entry
+        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH:
+            return None
+        if entry.kind == "write" or (entry.payload and not entry.refusal):
+            return None
+        if len(history.by_tool[entry.tool]) < _WORDINGS:
+            return None
+        found = [entry]
+        for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
+            if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.key is None:
+                continue
+            if not near(earlier.words, earlier.word_count, entry.words, entry.word_count):
+                continue
+            if _new_between(history, earlier, found[-1]):
+                break
+            found.append(earlier)
+        if len(found) < _WORDINGS or len({one.key for one in found}) < 2:  # noqa: PLR2004
+            return None
+        return self._judged(history, moment, found, _WORDINGS)
+
+    def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
+        finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
+        return Judged(finding, moment.entry.tool)
+
+
+def _is_nothing(entry: Entry) -> bool:
+    return entry.outcome in ("empty", "error")
+
+
+def _streak(history: History, last: Entry) -> list[Entry]:
+    """Calls with different arguments that brought nothing, newest first, one a turn."""
+    tail: list[Entry] = []
+    for entry in reversed(history.by_tool[last.tool]):
+        if entry.key is None or entry.outcome in ("ours", "missing"):
+            continue
+        if not _is_nothing(entry):
+            break
+        tail.append(entry)
+    streak: list[Entry] = []
+    shape: int | None = None
+    for entry in reversed(tail):
+        if entry.outcome == "error" and entry.shape is not None:
+            if shape is not None and entry.shape != shape:
+                streak = []
+            shape = entry.shape
+        if any(entry.key == one.key for one in streak):
+            continue
+        long = [one for one in streak if one.word_count >= LONG_ENOUGH]
+        if entry.word_count >= LONG_ENOUGH and long and not any(
+            near(entry.words, entry.word_count, one.words, one.word_count) for one in long
+        ):
+            streak = []
+        if not streak or entry.turn > streak[-1].turn:
+            streak.append(entry)
+    return list(reversed(streak))
+
+
+def _new_between(history: History, earlier: Entry, later: Entry) -> bool:
+    """Whether a successful write, or a first-time success that is no other wording of this, stands in between."""
+    return any(
+        earlier.place < entry.place < later.place and not history.same_answer_nearby(entry, later)
+        for entry in history.resets
+    )

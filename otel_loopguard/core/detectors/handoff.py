@@ -1,0 +1,52 @@
+"""Agents that hand one task to each other in a circle.
+
+Rule: the hand-offs of a run in order, each the receiving agent with the fingerprint of what is handed over; laps as
+in `cycle`: a nudge before the hand-off that completes the second lap, a stop before the one that completes the
+third. A successful write, or a first-time success of an undeclared tool, by any agent between two equal hand-offs
+breaks the circle: work was done on the way.
+
+Not flagged: one agent that hands the same task to several others, another task in each lap.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_loopguard.core.decision import Action, Finding, Kind
+from otel_loopguard.core.entry import handoff_symbol
+from otel_loopguard.core.history import History
+from otel_loopguard.core.policy import Policy
+
+from ._base import Before, Judged, Moment
+
+__all__ = ["Handoff"]
+
+
+class Handoff:
+    """Judged before dispatch, on the memory that the agents of a run share."""
+
+    kind: Final[Kind] = "cycle"
+    early: Final = False
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+        """A nudge or a stop on the hand-off that closes the circle again."""
+        if not isinstance(moment, Before) or moment.call.handoff_to is None or moment.key is None:
+            return None
+        rule = policy.default.cycle
+        chain = [*history.memory.handoffs, (handoff_symbol(moment.call.handoff_to, moment.key), history.memory.changes)]
+        for period in range(2, rule.max_period + 1):
+            equal = 0
+            for place in range(len(chain) - 1, period - 1, -1):
+                if chain[place] != chain[place - period]:
+                    break
+                equal += 1
+            laps = (equal + period) // period
+            if laps < rule.nudge or len(set(chain[-period:])) == 1:
+                continue
+            action: Action = "stop" if laps >= rule.stop else "nudge"
+            prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)
+            place = history.place + 1
+            limit = rule.stop if action == "stop" else rule.nudge
+            finding = Finding("cycle", action, moment.call.tool, place, place, laps, limit, period, prints)
+            return Judged(finding, "handoff")
+        return None

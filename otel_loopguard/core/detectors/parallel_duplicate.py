@@ -1,0 +1,35 @@
+"""The same call twice in one turn: information for whoever wants to collapse it.
+
+Rule: a key that stands in its own turn already. The model has not seen the first answer, so it is waste and not a
+loop; a declared write is the business of `write`.
+
+Not flagged as more than information, ever.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.history import History
+from otel_loopguard.core.policy import Policy
+
+from ._base import After, Judged, Moment, finding_on
+
+__all__ = ["ParallelDuplicate"]
+
+
+class ParallelDuplicate:
+    """Judged with the result, once for each call beyond the first."""
+
+    kind: Final[Kind] = "parallel_duplicate"
+    early: Final = False
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """Information on the second and each further equal call of a turn."""
+        if not isinstance(moment, After) or moment.entry.key is None or moment.entry.kind == "write":
+            return None
+        twins = [one for one in reversed(history.open) if one.key == moment.entry.key and one is not moment.entry]
+        if not twins:
+            return None
+        return Judged(finding_on(self.kind, "info", history, moment, twins, count=len(twins) + 1, limit=2))

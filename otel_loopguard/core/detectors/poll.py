@@ -1,0 +1,78 @@
+"""A declared poller past its budget; never by repetition alone.
+
+Rule: the first poll over a budget (unchanged answers in a row, polls in all, the deadline from the start of the first
+poll) is a nudge, handed over with its result, the next one over it a stop before dispatch. After an answer that moved,
+the budget of unchanged answers is whole again. A poll after a terminal state is a nudge, then a stop. Polls closer
+together than the interval, from start to start, are a nudge and no more.
+
+Not flagged: any number of polls within the budget; a budget that is not set is no limit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.history import History
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.standing import Standing, over_budget
+
+from ._base import After, Before, Judged, Moment, finding_on
+
+__all__ = ["Poll"]
+
+
+class Poll:
+    """Judges the nudge with the result, the stop before it."""
+
+    kind: Final[Kind] = "poll"
+    early: Final = False
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A nudge or a stop on a poll over its budget."""
+        if not isinstance(moment, (Before, After)) or moment.settings.kind != "poll":
+            return None
+        key = moment.key if isinstance(moment, Before) else moment.entry.key
+        standing = None if key is None else history.standings.get(key)
+        if key is None or standing is None:
+            return None
+        if isinstance(moment, Before):
+            return self._before(history, moment, key, standing)
+        return self._after(history, moment, key, standing)
+
+    def _before(self, history: History, moment: Before, key: int, standing: Standing) -> Judged | None:
+        start = moment.call.start_ns
+        over = over_budget(standing, moment.settings.poll, start, polls=standing.total + 1, same=standing.same + 1)
+        reason = "terminal" if standing.terminal else over
+        if reason is None or not history.level(self.kind, (key, reason)):
+            return None
+        return self._judged("stop", history, moment, key, standing.total + 1, reason)
+
+    def _after(self, history: History, moment: After, key: int, standing: Standing) -> Judged | None:
+        rule = moment.settings.poll
+        start = moment.call.start_ns
+        if standing.was_terminal:
+            return self._judged("nudge", history, moment, key, standing.total, "terminal")
+        over = over_budget(standing, rule, start, polls=standing.total, same=standing.same)
+        if over is not None:
+            return self._judged("nudge", history, moment, key, standing.total, over)
+        if rule.min_interval is not None and start is not None and standing.previous_start is not None:
+            if start - standing.previous_start < rule.min_interval:
+                return self._judged("nudge", history, moment, key, standing.total, "min_interval")
+        return None
+
+    def _judged(self, action: str, history: History, moment: Before | After, key: int, count: int, reason: str) -> Judged:
+        earlier = [one for one in reversed(history.by_key.get(key, ())) if not isinstance(moment, After) or one is not moment.entry]
+        limit = _limit(moment, reason)
+        finding = finding_on(
+            self.kind, "stop" if action == "stop" else "nudge", history, moment, earlier, count=count, limit=limit
+        )
+        return Judged(finding, (key, reason))
+
+
+def _limit(moment: Before | After, reason: str) -> int:
+    """The budget in polls; 0 where it is one of time or of states."""
+    rule = moment.settings.poll
+    if reason == "max_total":
+        return rule.max_total or 0
+    return rule.max_unchanged or 0 if reason == "max_unchanged" else 0

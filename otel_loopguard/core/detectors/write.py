@@ -1,0 +1,45 @@
+"""A declared write that is sent again after it succeeded, or after nobody knows whether it did.
+
+Rule: over the whole run and all its agents, until a user speaks, by the arguments without the declared idempotency
+key. After a success the policy's `duplicate_after_success` decides; the same idempotency key again is an ordinary
+repeat. After an unknown outcome (timeout, connection lost, cancelled, no result) only the same idempotency key may be
+sent again: anything else is `indeterminate`, since doing it twice cannot be undone.
+
+Not flagged: a retry after a rejection, which has not happened; a write that reported that nothing changed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.entry import key_of
+from otel_loopguard.core.history import History
+from otel_loopguard.core.policy import Policy
+
+from ._base import Before, Judged, Moment, finding_on
+
+__all__ = ["Write"]
+
+
+class Write:
+    """Judged before dispatch: afterwards it is too late."""
+
+    kind: Final[Kind] = "write"
+    early: Final = False
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A nudge or a stop on the write that may happen twice."""
+        if not isinstance(moment, Before) or moment.settings.kind != "write":
+            return None
+        action = moment.settings.duplicate_after_success
+        group = key_of(moment.call.group_fingerprint, moment.call.key_id)
+        state = None if group is None or action == "allow" else history.memory.writes.get(group)
+        if state is None or action == "allow":
+            return None
+        outcome, idempotency = state
+        if idempotency is not None and idempotency == moment.call.idempotency:
+            return None
+        earlier = [one for one in reversed(history.entries) if one.group == group][:1]
+        kind: Kind = "write" if outcome == "done" else "indeterminate"
+        return Judged(finding_on(kind, action, history, moment, earlier, count=2, limit=2), group)

@@ -1,0 +1,105 @@
+"""Error texts and refusals: the key under which two messages are the same, and the shape under which they are alike.
+
+Not a reading of prose: a message is compared after the call's own words are taken out of it, and a refusal is told
+by a closed list of words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from .volatile import MASK, mask
+from .words import leaves
+
+__all__ = ["REFUSAL_LENGTH", "is_refusal", "is_wordless", "message_key", "message_shape"]
+
+REFUSAL_LENGTH: Final = 600
+"""Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
+
+_REFUSAL: Final = re.compile(
+    r"\b(?:not?|cannot|can't|couldn't|don't|doesn't|didn't|isn't|wasn't|won't|unable|fail(?:s|ed|ure|ures|ing)?|errors?|invalid"
+    r"|must|missing|unknown|den(?:y|ied|ies)|refus(?:e|es|ed|al)|too (?:many|much)|already exists?|timed out|timeout"
+    r"|exceptions?|unexpected(?:ly)?)\b|\w(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+_TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
+_TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
+_QUOTED: Final = re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|\u2018[^\u2019\n]{1,200}\u2019|\u201c[^\u201d\n]{1,200}\u201d")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_WORD: Final = re.compile(r"[^\W_]+")
+_BLANKS: Final = re.compile(r"\s+")
+_MESSAGE_LIMIT: Final = 8192
+"""Characters of a message that are compared: more is a dump, and its head tells the error."""
+_VALUES_LIMIT: Final = 64
+_SHORTEST_VALUE: Final = 2
+"""A value of one character would eat the message it stands in."""
+_OWN_WORD: Final = 4
+
+
+def is_wordless(text: str) -> bool:
+    """Whether nothing is left of a message once wrapper tags, and tags around a bare number, are taken off."""
+    return not _TAG.sub("", _TAGGED_NUMBER.sub("", text)).strip()
+
+
+def is_refusal(text: str, rules: Literal["standard", "none"] | tuple[str, ...]) -> bool:
+    """Whether an unflagged text says no, by the closed list of words or by the patterns that the policy declares."""
+    if rules == "none" or len(text) > REFUSAL_LENGTH:
+        return False
+    if rules == "standard":
+        return _REFUSAL.search(text) is not None
+    return any(re.search(pattern, text) is not None for pattern in rules)
+
+
+def _echoes(arguments: object) -> list[str]:
+    """What of the arguments may stand in a message: the whole object as JSON or repr, then its values, longest first."""
+    whole: list[str] = []
+    if isinstance(arguments, (Mapping, list)) and arguments:
+        try:
+            whole = [repr(arguments), json.dumps(arguments, ensure_ascii=False), json.dumps(arguments, separators=(",", ":"))]
+        except (TypeError, ValueError, RecursionError):
+            whole = []
+    values: dict[str, None] = {}
+    for leaf in leaves(arguments):
+        if leaf is None or isinstance(leaf, bool):
+            continue
+        text = leaf if isinstance(leaf, str) else str(leaf)
+        for part in (text, text.strip()):
+            if _SHORTEST_VALUE <= len(part) <= _MESSAGE_LIMIT:
+                values[part] = None
+        if len(values) >= _VALUES_LIMIT:
+            break
+    return whole + sorted(values, key=len, reverse=True)
+
+
+def _without(text: str, echoes: list[str]) -> str:
+    for echo in echoes:
+        if echo not in text:
+            continue
+        left = r"(?<!\w)" if echo[0].isalnum() or echo[0] == "_" else ""
+        right = r"(?!\w)" if echo[-1].isalnum() or echo[-1] == "_" else ""
+        text = re.sub(left + re.escape(echo) + right, MASK, text)
+    return text
+
+
+def message_key(text: str, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]) -> str:
+    """The message with its volatile parts and the call's own argument values masked, blanks folded."""
+    masked = _without(text[:_MESSAGE_LIMIT], _echoes(arguments))
+    return _BLANKS.sub(" ", mask(masked, volatile, error=True)).strip()
+
+
+def message_shape(text: str, arguments: object) -> str:
+    """The message with quoted parts, then the call's own words of four characters and more, then numbers masked."""
+    shape = _QUOTED.sub(MASK, text[:_MESSAGE_LIMIT])
+    own = {
+        word.casefold()
+        for leaf in leaves(arguments)
+        if isinstance(leaf, str)
+        for word in _WORD.findall(leaf[:_MESSAGE_LIMIT])
+        if len(word) >= _OWN_WORD
+    }
+    if own:
+        shape = _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), shape)
+    return _BLANKS.sub(" ", _NUMBER.sub(MASK, shape)).strip()

@@ -1,0 +1,301 @@
+"""The last place that sees content: arguments and a result go in, a keyed `ToolCall` and `Outcome` come out.
+
+Not a judge: what is a repeat, an error that counts or news is for the engine, which never sees more than this makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from .call import ABSENT, MISSING, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
+from .canonical import Unknown, encode, load
+from .fingerprint import Fingerprinter
+from .message import is_refusal, is_wordless, message_key, message_shape
+from .policy import STRICT, Policy, ToolPolicy
+from .progress import at_path, items_at, measure_of
+from .volatile import mask
+from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, words_of
+
+__all__ = ["CallReader"]
+
+_THOUGHTS: Final = frozenset(["thought", "thinking", "reasoning"])
+_ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
+"""Arguments whose line breaks are a program's, not a payload's."""
+_PAYLOADS: Final = frozenset(
+    ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
+)
+_NO_RESULTS: Final = frozenset(
+    ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
+     "0 results", "0 results found", "0 matches", "0 matches found"]
+)  # fmt: skip
+"""Whole answers that mean an empty list."""
+
+_UNKNOWN_OUTCOMES: Final = frozenset(["timeout", "connection_lost", "rate_limit", "cancelled", "unknown"])
+"""Of a declared write: it may have happened."""
+_TRANSIENT: Final = frozenset(["timeout", "connection_lost", "rate_limit", "transient"])
+_NAMED: Final = {
+    "validation": "validation", "permission": "permission", "not_found": "not_found", "unknown_tool": "unknown_tool",
+}  # fmt: skip
+_SPELLINGS: Final = {
+    "408": "timeout", "504": "timeout", "429": "rate_limit", "500": "transient", "502": "transient",
+    "503": "transient", "401": "permission", "403": "permission", "404": "not_found", "400": "validation",
+    "422": "validation", "timeouterror": "timeout", "readtimeout": "timeout", "connecttimeout": "timeout",
+    "deadline_exceeded": "timeout", "connectionerror": "connection_lost", "connectionreseterror": "connection_lost",
+    "connectionrefusederror": "connection_lost", "unavailable": "connection_lost", "ratelimiterror": "rate_limit",
+    "resource_exhausted": "rate_limit", "cancellederror": "cancelled", "permissionerror": "permission",
+    "permission_denied": "permission", "unauthenticated": "permission", "filenotfounderror": "not_found",
+    "validationerror": "validation", "invalid_argument": "validation",
+}  # fmt: skip
+"""How HTTP, gRPC and Python spell the same categories in `error.type`."""
+
+
+def category_of(error_type: str | None, *, is_error: bool, kind: str) -> Category:
+    """The category of a failure, from its structured type alone; the same type means more on a declared write."""
+    if not is_error:
+        return ""
+    if error_type is None:
+        return "unknown"
+    spelled = error_type.rsplit(".", 1)[-1].casefold()
+    name = spelled if spelled in _NAMED or spelled in _TRANSIENT or spelled in _UNKNOWN_OUTCOMES else _SPELLINGS.get(spelled, "")
+    if kind == "write" and name in _UNKNOWN_OUTCOMES:
+        return "unknown_outcome"
+    if kind == "write" and name == "transient":
+        return "validation"
+    if name in _TRANSIENT:
+        return "transient"
+    named = _NAMED.get(name)
+    return named if named is not None else "unknown"  # type: ignore[return-value]
+
+
+def _is_empty(data: object) -> bool:
+    """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list."""
+    if data is None:
+        return True
+    if isinstance(data, str):
+        text = data.strip()
+        return not text or text.rstrip(".!").casefold() in _NO_RESULTS
+    if isinstance(data, Mapping):
+        values = list(data.values())
+        return not values or (
+            any(isinstance(value, list) and not value for value in values)
+            and all(value is None or value in ("", 0) and value is not False or value in ([], {}) for value in values)
+        )
+    return isinstance(data, list) and not data
+
+
+def _is_informative(data: object) -> bool:
+    """A digit, or at least four words."""
+    words = 0
+    for leaf in leaves(data):
+        if leaf is None:
+            continue
+        text = leaf if isinstance(leaf, str) else str(leaf)
+        if any(character.isdigit() for character in text):
+            return True
+        words += len(text.split())
+        if words >= LONG_ENOUGH:
+            return True
+    return False
+
+
+def _text_of(data: object) -> str:
+    """All texts of a result in one line: what an error says."""
+    return data if isinstance(data, str) else " ".join(str(leaf) for leaf in leaves(data) if leaf is not None)
+
+
+def _has_payload(data: object) -> bool:
+    if not isinstance(data, Mapping):
+        return isinstance(data, str) and "\n" in data
+    return any(
+        name in _PAYLOADS or (isinstance(value, str) and "\n" in value and name not in _ASKING)
+        for name, value in data.items()
+    )
+
+
+def _masked(data: object, tool: ToolPolicy, *, error: bool, depth: int = 0) -> object:
+    """Plain data with the policy's ignored fields left out and volatile parts of its texts masked."""
+    if isinstance(data, str):
+        return mask(data, tool.result.volatile, error=error)
+    if depth >= 64:
+        return data
+    if isinstance(data, Mapping):
+        return {name: _masked(value, tool, error=error, depth=depth + 1) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_masked(value, tool, error=error, depth=depth + 1) for value in data]
+    return data
+
+
+def _without_paths(data: object, paths: tuple[tuple[str, ...], ...]) -> object:
+    for path in paths:
+        data = _without_path(data, path)
+    return data
+
+
+def _without_path(data: object, path: tuple[str, ...]) -> object:
+    head, rest = path[0], path[1:]
+    if head == "[]":
+        return [_without_path(member, rest) for member in data] if isinstance(data, list) and rest else data
+    if not isinstance(data, Mapping) or head not in data:
+        return data
+    if not rest:
+        return {name: value for name, value in data.items() if name != head}
+    return {name: _without_path(value, rest) if name == head else value for name, value in data.items()}
+
+
+class CallReader:
+    """Makes keyed calls and outcomes under one policy and one set of derived keys; holds no content between calls."""
+
+    def __init__(self, policy: Policy, fingerprinter: Fingerprinter) -> None:
+        self.policy = policy
+        self._keys = fingerprinter
+
+    def call(
+        self,
+        tool: str,
+        arguments: object,
+        *,
+        truncated: bool = False,
+        call_id: str | None = None,
+        turn: Turn = None,
+        attributes: Mapping[str, object] | None = None,
+        user_message: bool = False,
+        handoff_to: str | None = None,
+        start_ns: int | None = None,
+    ) -> ToolCall:
+        """The call without its content. ``arguments`` is any value, JSON text, or `ABSENT`; never raises."""
+        settings = self.policy.for_tool(tool)
+        scope, tag = self._scope(attributes)
+        data = Unknown("truncated") if truncated else load(arguments)
+        canonical: bytes | Unknown = data if isinstance(data, Unknown) else encode(data, settings.arguments)
+        if isinstance(canonical, Unknown):
+            return ToolCall(
+                tool, None, self._keys.key_id, canonical.reason, call_id=call_id, turn=turn, scope=tag,
+                user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
+            )  # fmt: skip
+        group, idempotency = self._group(tool, data, settings, scope)
+        words = words_of(data)
+        sketch = sorted(set(self._keys.tags([word.encode("utf-8", "surrogatepass") for word in words])))
+        return ToolCall(
+            tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id,
+            group=group, idempotency=idempotency,
+            words=tuple(sketch[:SKETCH_SIZE]) if len(words) >= LONG_ENOUGH else (),
+            word_count=len(words),
+            bare=len(canonical) <= 4 and canonical in (b"{}", b"null", b'""', b"[]"),
+            payload=settings.kind == "write" or _has_payload(data),
+            thought=isinstance(data, Mapping) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
+            call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
+        )  # fmt: skip
+
+    def outcome(
+        self,
+        call: ToolCall,
+        arguments: object,
+        result: object,
+        *,
+        is_error: bool = False,
+        error_type: str | None = None,
+        error_message: str | None = None,
+        ours: bool = False,
+        state: object = ABSENT,
+        end_ns: int | None = None,
+    ) -> Outcome:
+        """What came back, without content. ``arguments`` only serves to take the call's own words out of a message."""
+        if ours or error_type == "loop_detected":
+            return OURS
+        is_error = is_error or error_type is not None
+        data = load(result)
+        if isinstance(data, Unknown) and error_message is not None:
+            data = error_message
+        settings = self.policy.for_tool(call.tool)
+        state_print = None if isinstance(state, Absent) else self._state(state)
+        if isinstance(data, Unknown):
+            if not is_error:
+                return MISSING if state_print is None and end_ns is None else Outcome("missing", state=state_print, end_ns=end_ns)
+            data = ""
+        return self._outcome(call, arguments, data, settings, is_error, error_type, error_message, state_print, end_ns)
+
+    def _outcome(
+        self, call: ToolCall, arguments: object, data: object, settings: ToolPolicy, is_error: bool,
+        error_type: str | None, error_message: str | None, state: str | None, end_ns: int | None,
+    ) -> Outcome:  # fmt: skip
+        rules = settings.result
+        category = category_of(error_type, is_error=is_error, kind=settings.kind)
+        text = data if isinstance(data, str) else None
+        refusal = is_error or (text is not None and is_refusal(text, rules.refusal))
+        error = shape = None
+        if refusal:
+            said = error_message if is_error and error_message else _text_of(data)
+            error, shape = self._message(said, arguments, settings, error_type)
+        compared = _masked(_without_paths(data, rules.ignore), settings, error=is_error)
+        canonical = encode(compared, STRICT)
+        fingerprint = None if isinstance(canonical, Unknown) else self._keys.result(canonical)
+        measure: float | None = None
+        terminal = False
+        items: tuple[int, ...] | None = None
+        rule = rules.progress
+        if rule is not None and not is_error:
+            if rule.kind == "items":
+                items = self._items(items_at(data, rule))
+            else:
+                measure, terminal = measure_of(data, rule)
+        return Outcome(
+            self._kind(data, settings, is_error=is_error), fingerprint, error_type, category, error, shape,
+            refusal=refusal, informative=_is_informative(data), measure=measure,
+            declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
+        )  # fmt: skip
+
+    @staticmethod
+    def _kind(data: object, settings: ToolPolicy, *, is_error: bool) -> OutcomeKind:
+        if is_error:
+            return "error"
+        if settings.result.changed is not None and any(value is False for value in at_path(data, settings.result.changed)):
+            return "noop"
+        return "empty" if _is_empty(data) else "ok"
+
+    def _message(self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None) -> tuple[str | None, str | None]:
+        """Fingerprints of the message's key and shape; None where the message has no words."""
+        if is_wordless(text):
+            return None, None
+        own = load(arguments)
+        own = None if isinstance(own, Unknown) else own
+        key = f"{error_type or ''}\n{message_key(text, own, settings.result.volatile)}"
+        shape = message_shape(mask(text, settings.result.volatile, error=True), own)
+        return (
+            self._keys.error(key.encode("utf-8", "surrogatepass")),
+            self._keys.shape(shape.encode("utf-8", "surrogatepass")),
+        )
+
+    def _group(
+        self, tool: str, data: object, settings: ToolPolicy, scope: bytes | None
+    ) -> tuple[str | None, str | None]:
+        """The fingerprint without cursor and idempotency key, and that of the idempotency key's value."""
+        names = [name for name in (settings.cursor, settings.idempotency_key) if name is not None]
+        if not names or not isinstance(data, Mapping):
+            return None, None
+        rest = encode({name: value for name, value in data.items() if name not in names}, settings.arguments)
+        group = None if isinstance(rest, Unknown) else self._keys.arguments(tool, rest, scope)
+        value = data.get(settings.idempotency_key) if settings.idempotency_key is not None else None
+        if value is None:
+            return group, None
+        key = encode(value, STRICT)
+        return group, None if isinstance(key, Unknown) else self._keys.arguments(tool, key)
+
+    def _items(self, items: list[object]) -> tuple[int, ...]:
+        encoded = [encode(item, STRICT) for item in items]
+        return self._keys.tags([item for item in encoded if isinstance(item, bytes)])
+
+    def _state(self, state: object) -> str | None:
+        data = load(state)
+        canonical = data if isinstance(data, Unknown) else encode(data, STRICT)
+        return None if isinstance(canonical, Unknown) else self._keys.state(canonical)
+
+    def _scope(self, attributes: Mapping[str, object] | None) -> tuple[bytes | None, str]:
+        """The policy's scope values of a call: their canonical object, and a tag that separates histories."""
+        if not self.policy.scope:
+            return None, ""
+        held = {name: attributes[name] for name in self.policy.scope if attributes is not None and name in attributes}
+        canonical = encode(load(held), STRICT)
+        if isinstance(canonical, Unknown):
+            canonical = b"{}"
+        return canonical, self._keys.state(canonical)
