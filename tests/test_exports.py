@@ -1,0 +1,53 @@
+"""What every module offers: an explicit list that is sorted and equals reality."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from inspect import isclass, isfunction
+
+import pytest
+
+import otel_loopguard
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(otel_loopguard.__path__, "otel_loopguard.")
+    if not module.name.endswith("__main__")
+)
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest, each by alphabet: as ruff sorts."""
+    if name.isupper():
+        return 0, name
+    return (1, name) if name[0].isupper() else (2, name)
+
+
+@pytest.mark.parametrize("name", ["otel_loopguard", *MODULES])
+def test_offer_is_sorted_and_real(name: str) -> None:
+    """`__all__` is there, sorted, without doubles, and every name in it exists."""
+    module = import_module(name)
+    offered = list(module.__all__)
+    assert offered == sorted(set(offered), key=_order)
+    assert [item for item in offered if not hasattr(module, item)] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_public_is_left_out(name: str) -> None:
+    """A class or function without an underscore that a module defines is in its `__all__`; in a package,
+    nothing is defined in the own file.
+    """
+    module = import_module(name)
+    defined = {
+        item
+        for item, value in vars(module).items()
+        if (isclass(value) or isfunction(value)) and value.__module__ == name and not item.startswith("_")
+    }
+    assert defined - set(module.__all__) == set()
+    assert not (hasattr(module, "__path__") and defined)
+
+
+def test_package_offers_what_users_import() -> None:
+    """The public surface is this list and changes with it."""
+    assert otel_loopguard.__all__ == ["LoopGuardSpanProcessor", "instrument", "run", "user_message"]

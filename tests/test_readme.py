@@ -1,0 +1,69 @@
+"""The README says what the code does: its tables are the registry's, its examples run, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+
+from otel_loopguard.cli.main import COMMANDS
+from tests.readme_tables import TABLES, with_tables
+
+TEXT = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```([a-z]*)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def test_tables_equal_the_registry() -> None:
+    """Every name and setting is in the README exactly as `names.py` has it (`python -m tests.readme_tables`)."""
+    assert with_tables(TEXT) == TEXT
+    assert re.findall(r"<!-- names: ([a-z ]+) -->", TEXT) == list(TABLES)
+
+
+@pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
+def test_python_example_runs(code: str, tmp_path: Path) -> None:
+    """Every Python example runs as it stands, without a warning and without a word."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_policy_example_is_valid() -> None:
+    """Every policy shown is one that loads."""
+    from otel_loopguard.core.policy_text import parse_policy
+
+    policies = [text for language, text in BLOCKS if language == "yaml"]
+    assert policies
+    for text in policies:
+        parse_policy(text)
+
+
+def test_commands_exist() -> None:
+    """Every `loopguard` command of the README is one of the program's."""
+    shown = {
+        line.split()[1]
+        for language, text in BLOCKS
+        if language == "console"
+        for line in text.splitlines()
+        if line.startswith("loopguard ")
+    }
+    assert shown == set(COMMANDS)
+
+
+def test_links_lead_somewhere(root: Path) -> None:
+    """Every relative link points at a file of the project."""
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in target]
+    assert [target for target in targets if not (root / target).exists()] == []
+
+
+def test_every_dependency_has_a_reason() -> None:
+    """Each runtime dependency stands in the README's list, and nothing else does."""
+    required = [text for text in requires("otel-loopguard") or () if "extra ==" not in text]
+    listed = TEXT.split("## Dependencies", 1)[1].split("\n## ", 1)[0]
+    assert {name.lower() for name in re.findall(r"^\| `([A-Za-z-]+)`", listed, re.MULTILINE)} == {
+        re.split(r"[<>=;! ]", text, maxsplit=1)[0].lower() for text in required
+    }
