@@ -12,13 +12,17 @@ from typing import Final, Literal
 
 import msgspec
 
-__all__ = ["ABSENT", "MISSING", "OURS", "Absent", "Category", "Outcome", "OutcomeKind", "ToolCall", "Turn", "UnknownReason"]
+__all__ = [
+    "ABSENT", "MISSING", "OURS", "Absent", "Category", "Outcome", "OutcomeKind", "ToolCall", "Turn", "UnknownReason",
+]  # fmt: skip
 
 OutcomeKind = Literal["ok", "empty", "noop", "error", "missing", "ours"]
 """``noop``: a declared ``changed: false``; ``missing``: no result was recorded; ``ours``: a refusal or a
 cached answer of this package."""
 
-Category = Literal["", "transient", "unknown_outcome", "validation", "permission", "not_found", "unknown_tool", "unknown"]
+Category = Literal[
+    "", "transient", "unknown_outcome", "validation", "permission", "not_found", "unknown_tool", "unknown"
+]
 """What kind of failure an error is, from structured fields alone; ``""`` for no error."""
 
 UnknownReason = Literal["absent", "redacted", "truncated", "too_large"]

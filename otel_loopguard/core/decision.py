@@ -59,7 +59,7 @@ class Finding:
     period: int = 1
     """Turns a lap; 1 where nothing cycles."""
     fingerprints: tuple[str, ...] = ()
-    """64-bit prefixes (16 hex digits) of the calls of the episode, in order, or the whole fingerprint of the judged call."""
+    """Of the judged call, or of the calls of a lap in order as 64-bit prefixes (16 hex digits)."""
     call_ids: tuple[str, ...] = ()
     premature: bool = False
     """The call would have been nudged before dispatch, and its recorded result then differed."""
@@ -138,11 +138,13 @@ def finding_id(run_id: str, agent: str, kind: Kind, action: Action, reference: s
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def call_reference(
+def call_reference(  # noqa: PLR0913, PLR0917 - a record's whole identity
     trace_id: str, span_id: str, process_id: str, call_id: str | None, turn: Turn, sequence: int | None
 ) -> str:
-    """What names a call in a finding's id: trace and span id of its earliest-started span, else process, call id and
-    turn, else process and sequence."""
+    """What names a call in a finding's id.
+
+    Trace and span id of its earliest-started span, else process, call id and turn, else process and sequence.
+    """
     if trace_id and span_id:
         return f"{trace_id}/{span_id}"
     if call_id is not None:

@@ -12,7 +12,17 @@ from typing import Final
 
 from .call import Outcome, ToolCall
 from .decision import (
-    Allow, Decision, Finding, Kind, Nudge, NudgeOutcome, Observation, Progress, Refuse, Verdict, verdict_of,
+    Allow,
+    Decision,
+    Finding,
+    Kind,
+    Nudge,
+    NudgeOutcome,
+    Observation,
+    Progress,
+    Refuse,
+    Verdict,
+    verdict_of,
 )  # fmt: skip
 from .detectors import DETECTORS, After, Before, Detector, Judged, Moment, TurnOver
 from .entry import Entry, TurnMark, key_of
@@ -33,7 +43,7 @@ class Engine:
         self._turn_memory = max(policy.window, policy.default.cycle.max_period * (policy.default.cycle.stop + 1))
 
     def decide(self, history: History, call: ToolCall) -> Decision:
-        """What to do with a call before it is dispatched; changes nothing, and may be asked as often as a host likes."""
+        """What to do with a call before it is dispatched. Changes nothing, however often it is asked."""
         if call.user_message:
             return Allow()
         return self._decision(history, self._before(history, call, self.policy.for_tool(call.tool)))
@@ -65,7 +75,8 @@ class Engine:
         findings += new
         return Observation(
             entry.place, repeats, 0 if entry.key is None else history.row(entry.key, entry.turn),
-            self._progress(entry, repeats), outcome.kind, self._verdict(entry, decision, new), tuple(findings), tuple(nudges),
+            self._progress(entry, repeats), outcome.kind, self._verdict(entry, decision, new), tuple(findings),
+            tuple(nudges),
         )  # fmt: skip
 
     def close(self, history: History, reason: str | None = None) -> list[Finding]:  # noqa: ARG002 - recorded by the host
@@ -104,9 +115,10 @@ class Engine:
         """The findings made before dispatch: the one that a host acted on, and all that are no forecasts."""
         said = []
         acted = decided.finding if isinstance(decided, (Nudge, Refuse)) else None
-        if acted is not None and isinstance(decided, (Nudge, Refuse)):
-            if self._say(history, acted.kind, decided.subject, acted):
-                said.append(acted)
+        if isinstance(decided, (Nudge, Refuse)) and self._say(
+            history, decided.finding.kind, decided.subject, decided.finding
+        ):
+            said.append(decided.finding)
         for detector, judged in before:
             finding = judged.finding
             if detector.early or (acted is not None and acted.kind == finding.kind):

@@ -109,7 +109,9 @@ class Entry:
 class TurnMark:
     """One finished turn: its set of calls as one symbol."""
 
-    __slots__ = ("advanced", "answers", "fingerprints", "first", "fresh", "last", "number", "only", "symbol", "tool", "waits")
+    __slots__ = (
+        "advanced", "answers", "fingerprints", "first", "fresh", "last", "number", "only", "symbol", "tool", "waits",
+    )  # fmt: skip
 
     def __init__(self, number: int, entries: Iterable[Entry]) -> None:
         members = list(entries)
@@ -118,7 +120,7 @@ class TurnMark:
         self.first = members[0].place
         self.last = members[-1].place
         self.tool = members[-1].tool
-        self.fingerprints = tuple(sorted({entry.fingerprint[:16] for entry in members if entry.fingerprint is not None}))
+        self.fingerprints = tuple(sorted({entry.fingerprint[:16] for entry in members if entry.fingerprint}))
         self.symbol = symbol_of(keys)
         """The set of keys; None where one is unknown: such a turn equals no other."""
         self.answers = answers_of(members) if self.symbol is not None else None

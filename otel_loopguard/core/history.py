@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from .call import Outcome, ToolCall, Turn
 from .entry import Entry, TurnMark, handoff_symbol, tag_of
 from .memory import Recent, Seen
-from .policy import Policy, ToolPolicy
+from .policy import Policy, PollRule, ToolPolicy
 from .standing import Pages, Standing, over_budget, standing_after
 from .words import near
 
@@ -39,6 +39,17 @@ class Told:
     def __init__(self, level: int, turn: int) -> None:
         self.level = level
         self.turn = turn
+
+
+Name = TypeVar("Name", int, str)
+
+
+def _drop_first(index: dict[Name, list[Entry]], name: Name, entry: Entry) -> None:
+    held = index.get(name)
+    if held is not None and held[0] is entry:
+        del held[0]
+        if not held:
+            del index[name]
 
 
 class RunMemory:
@@ -159,8 +170,10 @@ class History:
         return found
 
     def reset_between(self, earlier: Entry, turn: int) -> bool:
-        """Whether anything that may have changed the world ended in a turn from that of ``earlier`` up to ``turn``, which
-        is not included: a sibling of the earlier call counts, one of the repeat does not."""
+        """Whether anything that may have changed the world ended since ``earlier`` and in a turn before ``turn``.
+
+        A sibling of the earlier call counts, one of the repeat does not.
+        """
         for entry in reversed(self.resets):
             if entry.turn < earlier.turn:
                 return False
@@ -263,8 +276,8 @@ class History:
     def _judge_result(self, entry: Entry, call: ToolCall, outcome: Outcome, settings: ToolPolicy) -> None:
         """Fill in what the result says against what was there before: our own answers, passing failures, progress."""
         if entry.outcome == "ours":
-            earlier = next((one for one in reversed(self.by_key.get(entry.key or 0, ())) if one.answer is not None), None)
-            entry.answer = None if earlier is None else earlier.answer
+            earlier = reversed(self.by_key.get(entry.key or 0, ()))
+            entry.answer = next((one.answer for one in earlier if one.answer is not None), None)
             return
         entry.counts = entry.outcome != "missing" and entry.category != "transient"
         if entry.key is None:
@@ -275,10 +288,9 @@ class History:
             if settings.kind == "poll":
                 if moved:
                     self.forget("poll", (entry.key, "max_unchanged"))
-                entry.waits = (
-                    over_budget(standing, settings.poll, call.start_ns, polls=standing.total, same=standing.same) is None
-                    and not standing.was_terminal
-                )
+                rule = settings.poll or PollRule()
+                over = over_budget(standing, rule, call.start_ns, polls=standing.total, same=standing.same)
+                entry.waits = over is None and not standing.was_terminal
         if settings.cursor is not None and entry.group is not None:
             pages = self.pages.get(entry.group) or Pages()
             if pages.add(entry, outcome):
@@ -343,12 +355,9 @@ class History:
     def _drop_oldest(self) -> None:
         oldest = self.entries.popleft()
         self.dropped += 1
-        for index, name in ((self.by_key, oldest.key), (self.by_tool, oldest.tool)):
-            held = index.get(name)  # type: ignore[attr-defined]
-            if held is not None and held[0] is oldest:
-                del held[0]
-                if not held:
-                    del index[name]  # type: ignore[attr-defined]
+        if oldest.key is not None:
+            _drop_first(self.by_key, oldest.key, oldest)
+        _drop_first(self.by_tool, oldest.tool, oldest)
         if self.resets and self.resets[0] is oldest:
             self.resets.popleft()
 
@@ -365,8 +374,8 @@ class History:
         if not self.told:
             return
         for kind, subject in (
-            ("identical", entry.key), ("row", entry.key), ("same_error", (entry.tool, entry.error)), ("drift", entry.tool),
-            ("unknown_tool", entry.tool),
+            ("identical", entry.key), ("identical", ("row", entry.key)), ("same_error", (entry.tool, entry.error)),
+            ("drift", entry.tool), ("unknown_tool", entry.tool),
         ):  # fmt: skip
             self._keep_alive(kind, subject, window)
 
@@ -380,7 +389,7 @@ class History:
         while len(self.turns) > memory:
             self.turns.popleft()
         for kind, subject in list(self.told):
-            if kind == "row" and (mark.only != subject or mark.advanced):
+            if isinstance(subject, tuple) and subject[0] == "row" and (mark.only != subject[1] or mark.advanced):
                 self.forget(kind, subject)
         self.open = []
         self.token = None

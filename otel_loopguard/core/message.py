@@ -27,7 +27,10 @@ _REFUSAL: Final = re.compile(
 )
 _TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
 _TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
-_QUOTED: Final = re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|\u2018[^\u2019\n]{1,200}\u2019|\u201c[^\u201d\n]{1,200}\u201d")
+_QUOTED: Final = re.compile(
+    r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`"
+    r"|\u2018[^\u2019\n]{1,200}\u2019|\u201c[^\u201d\n]{1,200}\u201d"
+)
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _BLANKS: Final = re.compile(r"\s+")
@@ -54,11 +57,12 @@ def is_refusal(text: str, rules: Literal["standard", "none"] | tuple[str, ...]) 
 
 
 def _echoes(arguments: object) -> list[str]:
-    """What of the arguments may stand in a message: the whole object as JSON or repr, then its values, longest first."""
+    """What of the arguments may stand in a message: the whole as JSON or repr, then its values, longest first."""
     whole: list[str] = []
     if isinstance(arguments, (Mapping, list)) and arguments:
         try:
-            whole = [repr(arguments), json.dumps(arguments, ensure_ascii=False), json.dumps(arguments, separators=(",", ":"))]
+            compact = json.dumps(arguments, separators=(",", ":"))
+            whole = [repr(arguments), json.dumps(arguments, ensure_ascii=False), compact]
         except (TypeError, ValueError, RecursionError):
             whole = []
     values: dict[str, None] = {}

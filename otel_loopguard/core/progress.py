@@ -43,7 +43,7 @@ def _number(value: object) -> float | None:
             return None
     if isinstance(value, str):
         parts = value.strip().lstrip("v").split(".")
-        if len(parts) > 2 and all(part.isdigit() for part in parts):
+        if len(parts) > len(("major", "minor")) and all(part.isdigit() for part in parts):
             return float(sum(int(part[:9]) / _VERSION_PART**place for place, part in enumerate(parts[:5])))
         found = _LEADING_NUMBER.match(value)
         return float(found.group(1)) if found else None

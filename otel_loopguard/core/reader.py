@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .call import ABSENT, MISSING, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
+from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load
 from .fingerprint import Fingerprinter
 from .message import is_refusal, is_wordless, message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
 from .progress import at_path, items_at, measure_of
 from .volatile import mask
-from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, words_of
+from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, words_of
 
 __all__ = ["CallReader"]
 
@@ -25,6 +25,7 @@ _ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
 _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
 )
+_BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 _NO_RESULTS: Final = frozenset(
     ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
      "0 results", "0 results found", "0 matches", "0 matches found"]
@@ -57,7 +58,8 @@ def category_of(error_type: str | None, *, is_error: bool, kind: str) -> Categor
     if error_type is None:
         return "unknown"
     spelled = error_type.rsplit(".", 1)[-1].casefold()
-    name = spelled if spelled in _NAMED or spelled in _TRANSIENT or spelled in _UNKNOWN_OUTCOMES else _SPELLINGS.get(spelled, "")
+    known = spelled in _NAMED or spelled in _TRANSIENT or spelled in _UNKNOWN_OUTCOMES
+    name = spelled if known else _SPELLINGS.get(spelled, "")
     if kind == "write" and name in _UNKNOWN_OUTCOMES:
         return "unknown_outcome"
     if kind == "write" and name == "transient":
@@ -79,7 +81,7 @@ def _is_empty(data: object) -> bool:
         values = list(data.values())
         return not values or (
             any(isinstance(value, list) and not value for value in values)
-            and all(value is None or value in ("", 0) and value is not False or value in ([], {}) for value in values)
+            and all(value is None or (value is not False and value in ("", 0, [], {})) for value in values)
         )
     return isinstance(data, list) and not data
 
@@ -117,7 +119,7 @@ def _masked(data: object, tool: ToolPolicy, *, error: bool, depth: int = 0) -> o
     """Plain data with the policy's ignored fields left out and volatile parts of its texts masked."""
     if isinstance(data, str):
         return mask(data, tool.result.volatile, error=error)
-    if depth >= 64:
+    if depth >= MAX_DEPTH:
         return data
     if isinstance(data, Mapping):
         return {name: _masked(value, tool, error=error, depth=depth + 1) for name, value in data.items()}
@@ -150,7 +152,7 @@ class CallReader:
         self.policy = policy
         self._keys = fingerprinter
 
-    def call(
+    def call(  # noqa: PLR0913 - what a record tells about a call
         self,
         tool: str,
         arguments: object,
@@ -181,13 +183,13 @@ class CallReader:
             group=group, idempotency=idempotency,
             words=tuple(sketch[:SKETCH_SIZE]) if len(words) >= LONG_ENOUGH else (),
             word_count=len(words),
-            bare=len(canonical) <= 4 and canonical in (b"{}", b"null", b'""', b"[]"),
+            bare=canonical in _BARE,
             payload=settings.kind == "write" or _has_payload(data),
             thought=isinstance(data, Mapping) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
             call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
         )  # fmt: skip
 
-    def outcome(
+    def outcome(  # noqa: PLR0913 - what a record tells about a result
         self,
         call: ToolCall,
         arguments: object,
@@ -211,13 +213,16 @@ class CallReader:
         state_print = None if isinstance(state, Absent) else self._state(state)
         if isinstance(data, Unknown):
             if not is_error:
-                return MISSING if state_print is None and end_ns is None else Outcome("missing", state=state_print, end_ns=end_ns)
+                return Outcome("missing", state=state_print, end_ns=end_ns)
             data = ""
-        return self._outcome(call, arguments, data, settings, is_error, error_type, error_message, state_print, end_ns)
+        return self._outcome(
+            arguments, data, settings, is_error=is_error, error_type=error_type, error_message=error_message,
+            state=state_print, end_ns=end_ns,
+        )  # fmt: skip
 
-    def _outcome(
-        self, call: ToolCall, arguments: object, data: object, settings: ToolPolicy, is_error: bool,
-        error_type: str | None, error_message: str | None, state: str | None, end_ns: int | None,
+    def _outcome(  # noqa: PLR0913 - what a record tells about a result
+        self, arguments: object, data: object, settings: ToolPolicy, *, is_error: bool, error_type: str | None,
+        error_message: str | None, state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
         category = category_of(error_type, is_error=is_error, kind=settings.kind)
@@ -249,11 +254,14 @@ class CallReader:
     def _kind(data: object, settings: ToolPolicy, *, is_error: bool) -> OutcomeKind:
         if is_error:
             return "error"
-        if settings.result.changed is not None and any(value is False for value in at_path(data, settings.result.changed)):
+        changed = settings.result.changed
+        if changed is not None and any(value is False for value in at_path(data, changed)):
             return "noop"
         return "empty" if _is_empty(data) else "ok"
 
-    def _message(self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None) -> tuple[str | None, str | None]:
+    def _message(
+        self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None
+    ) -> tuple[str | None, str | None]:
         """Fingerprints of the message's key and shape; None where the message has no words."""
         if is_wordless(text):
             return None, None

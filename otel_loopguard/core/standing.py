@@ -21,7 +21,10 @@ ITEM_LIMIT: Final = 256
 class Standing:
     """One key's declared progress and polls so far."""
 
-    __slots__ = ("answer", "best", "first_start", "items", "last_start", "previous_start", "same", "terminal", "total", "was_terminal")
+    __slots__ = (
+        "answer", "best", "first_start", "items", "last_start", "previous_start", "same", "terminal", "total",
+        "was_terminal",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.best: float | None = None
@@ -61,7 +64,9 @@ class Pages:
         return new
 
 
-def standing_after(standing: Standing | None, entry: Entry, call: ToolCall, outcome: Outcome) -> tuple[Standing, bool, bool]:
+def standing_after(
+    standing: Standing | None, entry: Entry, call: ToolCall, outcome: Outcome
+) -> tuple[Standing, bool, bool]:
     """The standing after one more answer, whether it moved, and whether declared progress advanced.
 
     The first answer moves, and advances nothing: there is nothing that it could be beyond.
@@ -102,9 +107,9 @@ def over_budget(standing: Standing, rule: PollRule, start_ns: int | None, *, pol
     """
     if rule.max_total is not None and polls > rule.max_total:
         return "max_total"
-    if rule.deadline is not None and start_ns is not None and standing.first_start is not None:
-        if start_ns - standing.first_start > rule.deadline:
-            return "deadline"
+    since = None if start_ns is None or standing.first_start is None else start_ns - standing.first_start
+    if rule.deadline is not None and since is not None and since > rule.deadline:
+        return "deadline"
     if rule.max_unchanged is not None and same > rule.max_unchanged:
         return "max_unchanged"
     return None

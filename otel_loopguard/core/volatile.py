@@ -22,12 +22,13 @@ _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 _PATTERNS: Final = (
     # A date with a time of day, with its zone: ISO 8601, then the forms of `date` and of web server logs.
     rf"\b\d{{4}}[-/]\d{{2}}[-/]\d{{2}}[T ]{_CLOCK}(?: ?(?:Z|UTC|GMT|[+-]\d{{2}}:?\d{{2}}))?(?![\w:])",
-    rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
+    (rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
     rf"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*[ /-]+\d{{1,4}}"
-    rf"(?:[ /-]\d{{4}})?[ :]+{_CLOCK}(?: ?[A-Z]{{3,4}}\b| ?[+-]\d{{4}}\b)?(?: \d{{4}}\b)?",
+    rf"(?:[ /-]\d{{4}})?[ :]+{_CLOCK}(?: ?[A-Z]{{3,4}}\b| ?[+-]\d{{4}}\b)?(?: \d{{4}}\b)?"),
     rf"(?<![\w:.]){_CLOCK}(?: ?[AaPp][Mm]\b)?(?![\w:])",
     # A duration, told by the word before or after it.
-    rf"(?i:(?<=\bin )|(?<=\btook )|(?<=\bafter )|(?<=\belapsed )|(?<=\belapsed: )|(?<=\btook: ))~?\d+(?:[.,]\d+)? ?{_UNIT}\b",
+    (r"(?i:(?<=\bin )|(?<=\btook )|(?<=\bafter )|(?<=\belapsed )|(?<=\belapsed: )|(?<=\btook: ))"
+     rf"~?\d+(?:[.,]\d+)? ?{_UNIT}\b"),
     rf"\d+(?:[.,]\d+)? ?{_UNIT}(?= ago\b)",
     # Numbers that a system gives out, told by the word before them.
     r"(?i:\bpid[ :=#]{0,2})\d+\b",

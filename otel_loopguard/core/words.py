@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-__all__ = ["LONG_ENOUGH", "SKETCH_SIZE", "WORD_LIMIT", "leaves", "near", "words_of"]
+__all__ = ["LONG_ENOUGH", "MAX_DEPTH", "SKETCH_SIZE", "WORD_LIMIT", "leaves", "near", "words_of"]
 
 SKETCH_SIZE: Final = 16
 """Numbers kept of a call: the smallest. Up to so many words the sketch is exact."""
@@ -19,18 +19,20 @@ LONG_ENOUGH: Final = 4
 """Words from which nearness means anything: shorter arguments are ids and names."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
+MAX_DEPTH: Final = 64
+"""Levels of nesting looked into."""
 _MAX_LEAVES: Final = 4096
 
 
 def leaves(data: object, depth: int = 0) -> Iterator[object]:
     """The scalars of plain data in order, members of objects without their names; bounded in depth."""
     if isinstance(data, Mapping):
-        if depth < 64:
+        if depth < MAX_DEPTH:
             for value in data.values():
                 yield from leaves(value, depth + 1)
     elif isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         yield data
-    elif depth < 64:
+    elif depth < MAX_DEPTH:
         for value in data:
             yield from leaves(value, depth + 1)
 

@@ -59,18 +59,25 @@ class Judged:
 class Detector(Protocol):
     """One rule. It answers every time that its rule holds; whether it was said already is the engine's to know."""
 
-    kind: Kind
-    early: bool
-    """Its answer before dispatch is a forecast: the finding is made when the turn is over."""
+    @property
+    def kind(self) -> Kind:
+        """Of the findings that the rule makes."""
+        ...
+
+    @property
+    def early(self) -> bool:
+        """Whether its answer before dispatch is a forecast: the finding is made when the turn is over."""
+        ...
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """The rule, applied to one moment. Changes nothing."""
         ...
 
 
-def finding_on(
-    kind: Kind, action: Action, history: History, moment: Before | After, earlier: list[Entry], *, count: int, limit: int
-) -> Finding:
+def finding_on(  # noqa: PLR0913 - evidence has parts
+    kind: Kind, action: Action, history: History, moment: Before | After, earlier: list[Entry],
+    *, count: int, limit: int,
+) -> Finding:  # fmt: skip
     """A finding on the call of a moment; ``earlier`` are the calls that count beside it, newest first."""
     call = moment.call
     place = moment.entry.place if isinstance(moment, After) else history.place + 1

@@ -40,14 +40,14 @@ class Cycle:
             return self._laps(marks, moment.mark.symbol, marks[1:], rule, None, history)
         if not isinstance(moment, Before) or moment.key is None or not history.turns:
             return None
-        keys = {moment.key}
+        keys: set[int | None] = {moment.key}
         if moment.turn == history.turn:
-            keys.update(entry.key for entry in history.open)  # type: ignore[arg-type]
+            keys.update(entry.key for entry in history.open)
         symbol = symbol_of(keys)
         marks = list(islice(history.closed(moment.turn), rule.max_period * (rule.stop + 1)))
         return self._laps([], symbol, marks, rule, moment, history)
 
-    def _laps(
+    def _laps(  # noqa: PLR0913, PLR0917 - the judged turn and those before it
         self, judged: list[TurnMark], symbol: int | None, before: list[TurnMark], rule: CycleRule,
         moment: Before | None, history: History,
     ) -> Judged | None:  # fmt: skip
@@ -61,9 +61,11 @@ class Cycle:
             laps = (equal + period) // period
             if laps < rule.nudge or not _is_primitive(symbol, before, period) or _waits(judged, before, period):
                 continue
-            action: Action | None = "stop" if laps >= rule.stop else "nudge" if (equal + period) % period == 0 else None
-            if action is not None:
-                return Judged(_finding(action, judged, before, period, min(laps, rule.stop), rule, moment, history), period)
+            if laps < rule.stop and (equal + period) % period != 0:
+                continue
+            action: Action = "stop" if laps >= rule.stop else "nudge"
+            laps = min(laps, rule.stop)
+            return Judged(_finding(action, judged, before, period, laps, rule, moment, history), period)
         return None
 
 
@@ -91,22 +93,22 @@ def _waits(judged: list[TurnMark], before: list[TurnMark], period: int) -> bool:
     return any(mark.waits for mark in judged[:1]) or any(mark.waits for mark in before[:period])
 
 
-def _finding(
+def _finding(  # noqa: PLR0913, PLR0917 - evidence has parts
     action: Action, judged: list[TurnMark], before: list[TurnMark], period: int, laps: int, rule: CycleRule,
     moment: Before | None, history: History,
 ) -> Finding:  # fmt: skip
     lap = list(reversed(before[: period - 1]))
+    limit = rule.nudge if action == "nudge" else rule.stop
     prints = [one for mark in lap for one in mark.fingerprints]
     first = before[min(len(before), laps * period - 1) - 1].first
     if moment is None:
         mark = judged[0]
         premature = action == "nudge" and mark.answers != before[period - 1].answers
         return Finding(
-            "cycle", action, mark.tool, mark.last, first, laps, rule.nudge if action == "nudge" else rule.stop, period,
-            fingerprints=tuple([*prints, *mark.fingerprints]), premature=premature,
+            "cycle", action, mark.tool, mark.last, first, laps, limit, period,
+            fingerprints=(*prints, *mark.fingerprints), premature=premature,
         )  # fmt: skip
     own = () if moment.call.fingerprint is None else (moment.call.fingerprint[:16],)
     return Finding(
-        "cycle", action, moment.call.tool, history.place + 1, first, laps, rule.nudge if action == "nudge" else rule.stop,
-        period, fingerprints=tuple([*prints, *own]),
+        "cycle", action, moment.call.tool, history.place + 1, first, laps, limit, period, fingerprints=(*prints, *own),
     )  # fmt: skip

@@ -68,20 +68,21 @@ class Identical:
             return self._judged("nudge", history, moment, streak[1:], key, len(streak), rule.nudge)
         return self._row(history, moment, key, moment.entry.turn)
 
-    def _judged(
-        self, action: Action, history: History, moment: Before | After, streak: list[Entry], key: int, count: int, limit: int
-    ) -> Judged:
+    def _judged(  # noqa: PLR0913, PLR0917 - evidence has parts
+        self, action: Action, history: History, moment: Before | After, streak: list[Entry], key: int, count: int,
+        limit: int,
+    ) -> Judged:  # fmt: skip
         finding = finding_on(self.kind, action, history, moment, streak, count=count, limit=limit)
         prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)
         return Judged(replace(finding, fingerprints=prints), key)
 
     def _row(self, history: History, moment: Before | After, key: int, turn: int) -> Judged | None:
-        """So many turns in a row with this call alone: not for calls without arguments, which do not say what they do."""
+        """So many turns in a row with this call alone; a call without arguments does not say what it does."""
         limit = moment.settings.identical.in_a_row
         if moment.call.bare or moment.settings.cursor is not None or history.level(self.kind, key):
             return None
         count = history.row(key, turn)
-        if count < limit or history.level("row", key):
+        if count < limit or history.level(self.kind, ("row", key)):
             return None
         held = {entry.turn: entry for entry in history.by_key.get(key, ()) if entry.turn < turn}
         earlier = list(reversed(list(held.values())))[: count - 1]
@@ -97,12 +98,11 @@ def _brings_news(settings: ToolPolicy) -> bool:
 def _towards_stop(history: History, streak: list[Entry], turn: int) -> int:
     """Calls that count towards the stop: the first, and each repeat since whose predecessor nothing was learnt."""
     count = 1
-    later_turn, until = turn, turn - 1
+    until = turn - 1
     for place, entry in enumerate(streak):
         learnt = history.news_within(entry.turn, until)
         if place == 0 and learnt:
             return 0
         count += not learnt
-        later_turn = entry.turn
-        until = later_turn
+        until = entry.turn
     return count

@@ -54,6 +54,7 @@ class NoProgress:
         count = history.outcomes.get(tag) or 0
         if count < _EQUAL_OUTCOMES:
             return None
-        earlier = [one for one in reversed(history.by_key[entry.key]) if one.answer == entry.answer and one is not entry]
+        held = reversed(history.by_key[entry.key])
+        earlier = [one for one in held if one.answer == entry.answer and one is not entry]
         finding = finding_on(self.kind, "nudge", history, moment, earlier, count=count, limit=_EQUAL_OUTCOMES)
         return Judged(finding, tag)

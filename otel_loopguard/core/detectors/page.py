@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.decision import Action, Kind
 from otel_loopguard.core.entry import key_of
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy
@@ -50,5 +50,5 @@ class Page:
             one for one in reversed(history.entries)
             if one.group == group and (isinstance(moment, Before) or one is not moment.entry)
         ][: count - 1]  # fmt: skip
-        action = "stop" if isinstance(moment, Before) else "nudge"
+        action: Action = "stop" if isinstance(moment, Before) else "nudge"
         return Judged(finding_on(self.kind, action, history, moment, earlier, count=count, limit=limit), group)

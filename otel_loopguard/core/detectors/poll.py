@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.decision import Action, Kind
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, PollRule
 from otel_loopguard.core.standing import Standing, over_budget
 
 from ._base import After, Before, Judged, Moment, finding_on
 
 __all__ = ["Poll"]
+
+_NO_LIMITS: Final = PollRule()
 
 
 class Poll:
@@ -42,37 +44,41 @@ class Poll:
 
     def _before(self, history: History, moment: Before, key: int, standing: Standing) -> Judged | None:
         start = moment.call.start_ns
-        over = over_budget(standing, moment.settings.poll, start, polls=standing.total + 1, same=standing.same + 1)
+        over = over_budget(standing, _rule(moment), start, polls=standing.total + 1, same=standing.same + 1)
         reason = "terminal" if standing.terminal else over
         if reason is None or not history.level(self.kind, (key, reason)):
             return None
         return self._judged("stop", history, moment, key, standing.total + 1, reason)
 
     def _after(self, history: History, moment: After, key: int, standing: Standing) -> Judged | None:
-        rule = moment.settings.poll
+        rule = _rule(moment)
         start = moment.call.start_ns
         if standing.was_terminal:
             return self._judged("nudge", history, moment, key, standing.total, "terminal")
         over = over_budget(standing, rule, start, polls=standing.total, same=standing.same)
         if over is not None:
             return self._judged("nudge", history, moment, key, standing.total, over)
-        if rule.min_interval is not None and start is not None and standing.previous_start is not None:
-            if start - standing.previous_start < rule.min_interval:
-                return self._judged("nudge", history, moment, key, standing.total, "min_interval")
+        since = None if start is None or standing.previous_start is None else start - standing.previous_start
+        if rule.min_interval is not None and since is not None and since < rule.min_interval:
+            return self._judged("nudge", history, moment, key, standing.total, "min_interval")
         return None
 
-    def _judged(self, action: str, history: History, moment: Before | After, key: int, count: int, reason: str) -> Judged:
-        earlier = [one for one in reversed(history.by_key.get(key, ())) if not isinstance(moment, After) or one is not moment.entry]
+    def _judged(  # noqa: PLR0913, PLR0917 - evidence has parts
+        self, action: Action, history: History, moment: Before | After, key: int, count: int, reason: str
+    ) -> Judged:
+        judged = moment.entry if isinstance(moment, After) else None
+        earlier = [one for one in reversed(history.by_key.get(key, ())) if one is not judged]
         limit = _limit(moment, reason)
-        finding = finding_on(
-            self.kind, "stop" if action == "stop" else "nudge", history, moment, earlier, count=count, limit=limit
-        )
-        return Judged(finding, (key, reason))
+        return Judged(finding_on(self.kind, action, history, moment, earlier, count=count, limit=limit), (key, reason))
+
+
+def _rule(moment: Before | After) -> PollRule:
+    return moment.settings.poll or _NO_LIMITS
 
 
 def _limit(moment: Before | After, reason: str) -> int:
     """The budget in polls; 0 where it is one of time or of states."""
-    rule = moment.settings.poll
+    rule = _rule(moment)
     if reason == "max_total":
         return rule.max_total or 0
     return rule.max_unchanged or 0 if reason == "max_unchanged" else 0

@@ -53,7 +53,7 @@ class SameError:
         if last is None or last.outcome != "error" or last.error is None:
             return None
         limit = moment.settings.same_error.stop
-        if len(of_tool or ()) < limit - 1:
+        if len(history.by_tool[moment.call.tool]) < limit - 1:
             return None
         strikes = [entry for entry in _strikes(history, last, moment.turn, policy.window) if entry.turn < moment.turn]
         subject = (moment.call.tool, last.error)
@@ -73,7 +73,8 @@ class SameError:
             limit = moment.settings.same_error.nudge
             strikes = _strikes(history, entry, entry.turn, policy.window)
             if len(strikes) >= limit:
-                finding = finding_on(self.kind, "nudge", history, moment, strikes[1:], count=len(strikes), limit=limit)
+                earlier = strikes[1:]
+                finding = finding_on(self.kind, "nudge", history, moment, earlier, count=len(strikes), limit=limit)
                 return Judged(finding, (entry.tool, entry.error))
         return self._refusals(history, moment)
 
@@ -115,7 +116,7 @@ def _strikes(history: History, last: Entry, turn: int, window: int) -> list[Entr
 
 
 def _accepted(history: History, earliest: Entry, last: Entry) -> bool:
-    """Whether work went on since the first of the last refusals: the tool did its work once, or took a payload anywhere."""
+    """Whether work went on since the first of the last refusals: the tool did its work, or any took a payload."""
     for entry in reversed(history.entries):
         if entry.place <= earliest.place:
             return False
