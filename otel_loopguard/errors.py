@@ -45,6 +45,7 @@ class PolicyError(SettingError):
         if line is not None:
             where += f" (line {line}, column {column})"
         super().__init__(message + where, name=path)
+        self.reason = message
         self.path = path
         self.line = line
         self.column = column
