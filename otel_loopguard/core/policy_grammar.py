@@ -33,10 +33,11 @@ ONLY_FOR: Final[tuple[tuple[tuple[str, ...], tuple[ToolKind, ...]], ...]] = (
     (("result", "changed"), ("write", "unknown")),
     (("idempotency_key",), ("write",)),
     (("duplicate_after_success",), ("write",)),
-    (("drift",), ("read", "poll", "none", "unknown")),
+    (("identical",), ("read", "write", "none", "unknown")),
+    (("drift",), ("read", "unknown")),
 )
-"""Settings of a tool that mean something for some kinds only. Writes are judged by success and failure, not by
-answers, so they never drift; a tool that waits or writes has no pages."""
+"""Settings of a tool that mean something for some kinds only. A poller repeats itself by trade, so only its budgets
+judge it; a write is judged by success and failure, not by its answers; a tool that waits or writes has no pages."""
 
 _KINDS: Final[tuple[ToolKind, ...]] = ("read", "write", "poll", "none", "unknown")
 

@@ -120,10 +120,13 @@ def _arguments(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[Policy
 
 
 def _cursor(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[PolicyError]:
-    """A cursor that does not count, so that no page differs from the one before."""
+    """A cursor that does not count, so that no page differs from the one before; a row of pages."""
     cursor = tool.get("page", {}).get("cursor")
     if cursor is None:
         return
+    if "in_a_row" in tool.get("identical", {}):
+        message = "pages may follow each other without end, so a tool with `page` has no `in_a_row`, remove it"
+        yield reading.error(message, (*at, "identical", "in_a_row"))
     arguments = tool.get("arguments", {})
     identity = arguments.get("identity")
     if _covered((cursor,), frozenset(arguments.get("ignore", ()))):

@@ -33,16 +33,19 @@ class PolicyReading:
     places: Mapping[Path, Place]
     """Line and column of every setting in the text."""
 
+    def sound(self) -> Folded:
+        """What holds; raises the first problem where there is one."""
+        if self.folded is None:
+            raise self.problems[0]
+        return self.folded
+
 
 def parse_policy(text: str) -> Policy:
     """The policy that a YAML (or JSON) text describes.
 
     Raises `PolicyError` for the first thing that is wrong, naming path, line, column and the way out.
     """
-    reading = read_policy(text)
-    if reading.folded is None:
-        raise reading.problems[0]
-    return reading.folded.policy
+    return read_policy(text).sound().policy
 
 
 def read_policy(text: str) -> PolicyReading:
