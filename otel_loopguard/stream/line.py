@@ -1,0 +1,67 @@
+"""One history of a run with the numbers under which the outside knows its calls.
+
+Not the history itself (`core.history`), which counts its calls from 1 and knows nothing of processes and spans.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from otel_loopguard.core.history import History, RunMemory
+from otel_loopguard.stream.held import Number
+
+__all__ = ["Line", "Met"]
+
+_RECENT: Final = 4
+"""Calls that a finding may still judge: the last one, and the last one of the turn before."""
+
+_STRETCHES: Final = 64
+"""Stretches of places whose numbers go up by one; a process that numbers one agent makes a single one."""
+
+
+class Met(msgspec.Struct):
+    """A judged call, as long as findings may be made of it."""
+
+    place: int
+    number: int
+    reference: str
+    trace_id: str
+    span_id: str
+    numbers: tuple[Number, ...]
+    reported: tuple[tuple[str, str], ...] = ()
+    """(kind, action) of the findings that other hosts made of it."""
+    found: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    """(kind, action) of those that were made here."""
+
+
+class Line:
+    """The calls of one agent and scope in one run."""
+
+    __slots__ = ("_recent", "_stretches", "agent", "history")
+
+    def __init__(self, agent: str, memory: RunMemory) -> None:
+        self.agent = agent
+        self.history = History(memory)
+        self._recent: deque[Met] = deque(maxlen=_RECENT)
+        self._stretches: deque[tuple[int, int]] = deque(maxlen=_STRETCHES)
+
+    def add(self, met: Met) -> None:
+        """The call at a place of the history."""
+        self._recent.append(met)
+        offset = met.number - met.place
+        if not self._stretches or self._stretches[-1][1] != offset:
+            self._stretches.append((met.place, offset))
+
+    def at(self, place: int) -> Met | None:
+        """The call at a place, if it is one of the last."""
+        return next((met for met in reversed(self._recent) if met.place == place), None)
+
+    def number_of(self, place: int) -> int:
+        """The number of the call at a place; of one that is long forgotten, the number it would have had."""
+        for start, offset in reversed(self._stretches):
+            if start <= place:
+                return place + offset
+        return place + (self._stretches[0][1] if self._stretches else 0)

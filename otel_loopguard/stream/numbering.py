@@ -1,0 +1,93 @@
+"""What a run knows about its processes' numbers: what comes next, what is missing, whose clock ran backwards.
+
+Not the order of calls (`order`): it is told of every call once, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from otel_loopguard.stream.events import Doubt
+from otel_loopguard.stream.held import Merged, Number
+
+__all__ = ["Numbering"]
+
+_HEARD: Final = 64
+"""Numbers that log events carried ahead of the calls before them, kept for each process and agent."""
+
+
+class _Series:
+    """The numbers of one process and agent."""
+
+    __slots__ = ("heard", "latest_start", "next")
+
+    def __init__(self) -> None:
+        self.next = 1
+        """The number that has not been met."""
+        self.latest_start = -1
+        self.heard: set[int] = set()
+
+    def hear(self, sequence: int) -> None:
+        """A log event carries a number: there was such a call, though no record of it may come."""
+        if sequence >= self.next and len(self.heard) < _HEARD:
+            self.heard.add(sequence)
+
+    def meet(self, number: Number) -> Iterator[Doubt]:
+        if number.process_id:  # call records may be numbered in steps of ten, or from nought
+            while self.next in self.heard:
+                self.heard.discard(self.next)
+                self.next += 1
+            if number.sequence > self.next:
+                yield "gap"
+            self.next = max(self.next, number.sequence + 1)
+            self.heard = {heard for heard in self.heard if heard >= self.next}
+        # Processes number by end, call records as they like; in both a later call cannot end before an earlier began.
+        end = number.end_ns if number.end_ns is not None else number.start_ns
+        start = number.start_ns if number.start_ns is not None else end
+        if end is not None and start is not None:
+            if end < self.latest_start or end < start:
+                yield "clock"
+            self.latest_start = max(self.latest_start, start)
+
+
+class Numbering:
+    """The numbers of one run."""
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[str, str], _Series] = {}
+        self._numbered: set[str] = set()
+        self._unnumbered: set[str] = set()
+
+    @property
+    def shared(self) -> bool:
+        """Whether one process, or none, has numbered every call: then the numbers mean the same to everyone."""
+        return not self._unnumbered and len(self._numbered) == 1
+
+    def hear(self, call: Merged) -> None:
+        """A log event told of a call."""
+        for number in call.numbers:
+            self._of(number).hear(number.sequence)
+
+    def know(self, call: Merged) -> None:
+        """Take note of which processes number their calls, before any of them is met."""
+        if not call.numbers:
+            self._unnumbered.add(call.record.process_id)
+        for number in call.numbers:
+            self._numbered.add(number.process_id)
+
+    def meet(self, call: Merged) -> Iterator[Doubt]:
+        """The doubts that the next call of the run raises."""
+        if not call.numbers and call.record.process_id in self._numbered:
+            yield "unnumbered"
+        for number in call.numbers:
+            if number.process_id in self._unnumbered:
+                yield "unnumbered"
+            yield from self._of(number).meet(number)
+
+    def _of(self, number: Number) -> _Series:
+        key = (number.process_id, number.agent)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = _Series()
+        return series

@@ -1,0 +1,257 @@
+"""One run: its calls from messy delivery into histories by agent and scope, judged in the run's own order.
+
+Not a host: it has no clock, thread, socket or store. A host hands it records and the time, asks when it wants to be
+woken (`due`), and does something with what it says. Records wait for the lateness, so that the copies of a call meet
+and calls can be put in order; the same calls in any order, any batching and any duplication within the lateness give
+the same findings. A call is judged when the lateness has passed since its first record, or that of a call after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
+from otel_loopguard.core.engine import Engine
+from otel_loopguard.core.history import RunMemory
+from otel_loopguard.stream.dedupe import merge
+from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
+from otel_loopguard.stream.held import Held, Merged, Number
+from otel_loopguard.stream.line import Line, Met
+from otel_loopguard.stream.numbering import Numbering
+from otel_loopguard.stream.order import arrange
+from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.settled import Settled
+from otel_loopguard.stream.totals import Totals
+
+__all__ = ["Run"]
+
+_REPORTED: Final = 64
+"""Findings of other hosts about calls that have not been met, kept until they are."""
+
+_Report = tuple[str, str, int, str, str]
+
+
+class Run:
+    """One run id: histories by agent and scope, and one memory of writes and hand-offs."""
+
+    def __init__(self, run_id: str, engine: Engine, lateness: int) -> None:
+        """``lateness`` in the unit of the host's clock: how long copies and earlier calls are waited for."""
+        self.run_id = run_id
+        self._engine = engine
+        self._lateness = lateness
+        self._memory = RunMemory()
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._held: list[Held] = []
+        self._same: dict[CallRecord, Held] = {}
+        self._arrivals = 0
+        self._numbering = Numbering()
+        self._settled = Settled()
+        self._place = 0
+        self._totals = Totals()
+        self._doubted: set[tuple[Doubt, str]] = set()
+        self._reported: dict[_Report, None] = {}
+        self._message = ""
+        """The user message that the last call worked on, where such messages are told by their calls."""
+        self._ending: tuple[int, str] | None = None
+
+    def on_record(self, record: CallRecord, now: int) -> list[RunEvent]:
+        """Take in one record of a call; what is said may be about any earlier one."""
+        known = self._settled.knows(record)
+        if known == "conflict":
+            return [*self._doubt("conflict", record), *self._hold(record, now)]
+        return self.on_time(now) if known == "copy" else self._hold(record, now)
+
+    def on_end(self, reason: str, now: int) -> None:
+        """The run has ended, for a recorded ``reason`` or ""; it is reported once its last records may have come."""
+        recorded = reason or (self._ending[1] if self._ending is not None else "")
+        self._ending = (now + self._lateness, recorded)
+
+    def on_time(self, now: int) -> list[RunEvent]:
+        """Judge what has waited long enough."""
+        events: list[RunEvent] = []
+        if self._held and self._held[0].arrived + self._lateness <= now:
+            events += self._settle(now)
+        if self._ending is not None and self._ending[0] <= now:
+            events += self._close(self._ending[1])
+            self._ending = None
+        return events
+
+    def due(self) -> int | None:
+        """When the run wants to be woken; None while nothing waits."""
+        waits = [] if self._ending is None else [self._ending[0]]
+        if self._held:
+            waits.append(self._held[0].arrived + self._lateness)
+        return min(waits, default=None)
+
+    # Waiting ------------------------------------------------------------------------------------------------------
+
+    def _hold(self, record: CallRecord, now: int) -> list[RunEvent]:
+        identified = bool(record.span_id) or record.sequence is not None
+        copy = self._same.get(record) if identified else None
+        if copy is not None:
+            copy.copies += 1
+        else:
+            held = Held(record, now, self._arrivals)
+            self._arrivals += 1
+            self._held.append(held)
+            if identified:
+                self._same[record] = held
+        return self.on_time(now)
+
+    def _settle(self, now: int) -> list[RunEvent]:
+        merged, questions = merge(self._held)
+        ordered, more = arrange(merged)
+        ripe = [index for index, call in enumerate(ordered) if call.arrived + self._lateness <= now]
+        released = ordered[: ripe[-1] + 1]
+        gone = {index for call in released for index in call.indexes}
+        self._held = [held for held in self._held if held.index not in gone]
+        self._same = {record: held for record, held in self._same.items() if held.index not in gone}
+        events: list[RunEvent] = []
+        for question in (*questions, *more):
+            if question.index in gone:
+                events += self._doubt(question.kind, question.record)
+        calls = [call for call in released if self._is_call(call)]
+        for call in calls:
+            self._numbering.know(call)
+        for call in calls:
+            events += self._judge(call)
+        return events
+
+    def _is_call(self, call: Merged) -> bool:
+        """Whether something was called; else only a log event told of a call whose record is elsewhere."""
+        record = call.record
+        for number in call.numbers:
+            self._report(((number, *finding) for finding in record.findings) if call.heard else ())
+            self._report((_at(number, sequence), kind, action) for kind, action, sequence in record.findings_elsewhere)
+        if call.heard and (record.outcome.kind != "ours" or record.call.fingerprint is None):
+            self._numbering.hear(call)
+            return False
+        return True
+
+    def _report(self, findings: Iterable[tuple[Number, str, str]]) -> None:
+        for number, kind, action in findings:
+            self._reported[number.process_id, number.agent, number.sequence, kind, action] = None
+        while len(self._reported) > _REPORTED:
+            del self._reported[next(iter(self._reported))]
+
+    # Judging ------------------------------------------------------------------------------------------------------
+
+    def _judge(self, call: Merged) -> Iterator[RunEvent]:
+        record = call.record
+        for kind in self._numbering.meet(call):
+            yield from self._doubt(kind, record)
+        self._settled.add(call)
+        self._place += 1
+        shared = self._numbering.shared
+        number = call.numbers[0].sequence if shared else self._place
+        line = self._line(record.agent, record.call.scope)
+        told = record.call
+        if record.message not in ("", self._message):
+            self._message = record.message
+            told = msgspec.structs.replace(told, user_message=True)
+        if told.user_message and not record.agent:
+            yield from self._restart(line)
+        observation = self._engine.record(line.history, told, record.outcome)
+        line.add(_met(call, observation.sequence, number))
+        self._totals.observe(observation)
+        yield self._observed(call, number, observation)
+        yield from self._said(line, observation.findings, observation.nudges)
+
+    def _line(self, agent: str, scope: str) -> Line:
+        line = self._lines.get((agent, scope))
+        if line is None:
+            line = self._lines[agent, scope] = Line(agent, self._memory)
+        return line
+
+    def _restart(self, line: Line) -> Iterator[RunEvent]:
+        """A user message to nobody in particular is one to every agent."""
+        for other in self._lines.values():
+            if other is not line:
+                yield from self._said(other, self._engine.close(other.history), ())
+                other.history.reset()
+
+    def _observed(self, call: Merged, number: int, observation: Observation) -> Observed:
+        record = call.record
+        return Observed(
+            self.run_id,
+            record.agent,
+            number,
+            call.copies,
+            record.call.call_id,
+            record.call.tool,
+            record.call.fingerprint,
+            record.call.key_id,
+            record.trace_id,
+            record.span_id,
+            observation.repeat,
+            observation.consecutive,
+            observation.progress,
+            observation.outcome,
+            observation.verdict,
+        )
+
+    def _said(self, line: Line, findings: Iterable[Finding], nudges: Iterable[NudgeOutcome]) -> Iterator[RunEvent]:
+        for finding in findings:
+            yield from self._found(line, finding)
+        for nudge in nudges:
+            yield Nudged(self.run_id, line.agent, line.number_of(nudge.sequence), nudge)
+
+    def _found(self, line: Line, finding: Finding) -> Iterator[RunEvent]:
+        met = line.at(finding.sequence)
+        if met is None:  # no detector judges a call that far back; without its reference there is no id
+            return
+        said = (finding.kind, finding.action)
+        if said in met.found:  # by another rule of the same kind: one finding, one id
+            return
+        met.found.add(said)
+        self._totals.find(finding)
+        yield Found(
+            self.run_id,
+            line.agent,
+            finding_id(self.run_id, line.agent, finding.kind, finding.action, met.reference),
+            met.number,
+            line.number_of(finding.first_sequence),
+            finding,
+            met.trace_id,
+            met.span_id,
+            reported=said in met.reported or self._was_reported(met, said),
+        )
+
+    def _was_reported(self, met: Met, said: tuple[str, str]) -> bool:
+        return any((one.process_id, one.agent, one.sequence, *said) in self._reported for one in met.numbers)
+
+    def _doubt(self, kind: Doubt, record: CallRecord) -> Iterator[RunEvent]:
+        """Say once for each kind and agent that the records are in doubt."""
+        if (kind, record.agent) in self._doubted:
+            return
+        self._doubted.add((kind, record.agent))
+        yield Integrity(
+            self.run_id,
+            record.agent,
+            kind,
+            "info" if kind == "call_id" else "error",
+            record.call.tool,
+            record.call.call_id,
+            record.sequence,
+        )
+
+    def _close(self, reason: str) -> Iterator[RunEvent]:
+        for line in self._lines.values():
+            yield from self._said(line, self._engine.close(line.history, reason), ())
+        totals = self._totals
+        yield RunEnd(self.run_id, reason, totals.calls, totals.repeat_max, totals.progressed, totals.wasted_calls)
+
+
+def _at(number: Number, sequence: int) -> Number:
+    return Number(number.process_id, number.agent, sequence)
+
+
+def _met(call: Merged, place: int, number: int) -> Met:
+    record = call.record
+    reference = call_reference(
+        record.trace_id, record.span_id, record.process_id, record.call.call_id, record.call.turn, record.sequence
+    )
+    return Met(place, number, reference, record.trace_id, record.span_id, call.numbers, record.findings)
