@@ -150,7 +150,7 @@ def builtin(name: str | None) -> None:
 def _read(file: str) -> PolicyReading:
     """A policy file, read; what is not text is a problem like any other."""
     from otel_loopguard.core.document import MAX_CHARACTERS
-    from otel_loopguard.core.policy_text import read_policy
+    from otel_loopguard.core.policy_text import PolicyReading, read_policy
     from otel_loopguard.errors import PolicyError
 
     with click.open_file(file, "rb") as stream:
@@ -158,8 +158,9 @@ def _read(file: str) -> PolicyReading:
     try:
         return read_policy(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PolicyError(f"{file}: not UTF-8 text, save it as UTF-8", line=line, column=1) from None
+        line, before = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start)
+        problem = PolicyError("not UTF-8 text, save the file as UTF-8", line=line, column=error.start - before)
+        return PolicyReading({}, None, (problem,), {})
 
 
 def _of_environment() -> tuple[PolicyReading, tuple[str, str] | None]:

@@ -65,7 +65,8 @@ def _gap(folded: Folded, gap: int) -> Iterator[tuple[str, Path]]:
     elif gap <= lap:
         yield f"{useful}: write a window below {gap} and a `cycle.max_period` of at most {gap - 1}", ("window",)
     else:
-        yield f"{useful}: write a window from {lap} to {gap - 1}", ("window",)
+        fitting = f"of {lap}" if lap == gap - 1 else f"from {lap} to {gap - 1}"
+        yield f"{useful}: write a window {fitting}", ("window",)
 
 
 def _tool(folded: Folded, name: str, tool: WrittenTool) -> Iterator[tuple[str, Path]]:
