@@ -1,0 +1,117 @@
+"""Calls and spans as few bytes, while they wait to be judged.
+
+Not a format to keep: the bytes live as long as one command. What all items of a group share, trace and run id, is left
+out of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from otel_loopguard.conventions import Role
+from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.trace import Hints, Span
+
+__all__ = ["pack_call", "pack_span", "unpack_call", "unpack_span"]
+
+
+class _Call(ToolCall, frozen=True, gc=False, array_like=True):
+    """A call as an array: without the names of its fields."""
+
+
+class _Outcome(Outcome, frozen=True, gc=False, array_like=True):
+    """An outcome as an array."""
+
+
+class _Record(msgspec.Struct, gc=False, array_like=True):
+    """A call record, its two parts apart."""
+
+    rest: tuple[object, ...]
+    call: _Call
+    outcome: _Outcome
+    findings: tuple[tuple[str, str], ...]
+    findings_elsewhere: tuple[tuple[str, str, int], ...]
+
+
+class _Span(msgspec.Struct, gc=False, array_like=True):
+    """A span, its call apart."""
+
+    span_id: str
+    parent_span_id: str
+    start_ns: int | None
+    end_ns: int | None
+    role: Role | None
+    record: _Record | None
+    hints: Hints | None
+
+
+_PLAIN: Final = tuple(
+    name
+    for name in CallRecord.__struct_fields__
+    if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
+)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_SPANS: Final = msgspec.msgpack.Decoder(tuple[int, _Span])
+_CALLS: Final = msgspec.msgpack.Decoder(tuple[int, _Record])
+
+
+def pack_call(record: CallRecord, index: int) -> bytes:
+    """A placed call and where it came; its run id is the group's."""
+    return _ENCODER.encode((index, _record(record)))
+
+
+def unpack_call(item: bytes, run_id: str) -> tuple[int, CallRecord]:
+    """What `pack_call` packed."""
+    index, record = _CALLS.decode(item)
+    return index, _whole(record, run_id)
+
+
+def pack_span(span: Span, index: int) -> bytes:
+    """A span and where it came; its trace id is the group's."""
+    packed = _Span(
+        span.span_id,
+        span.parent_span_id,
+        span.start_ns,
+        span.end_ns,
+        span.role,
+        None if span.call is None else _record(msgspec.structs.replace(span.call, trace_id="")),
+        span.hints,
+    )
+    return _ENCODER.encode((index, packed))
+
+
+def unpack_span(item: bytes, trace_id: str) -> tuple[int, Span]:
+    """What `pack_span` packed."""
+    index, span = _SPANS.decode(item)
+    call = None
+    if span.record is not None:
+        call = _whole(span.record, "")
+        if call.span_id:
+            call = msgspec.structs.replace(call, trace_id=trace_id)
+    return index, Span(
+        trace_id, span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.role, call, span.hints
+    )
+
+
+def _record(record: CallRecord) -> _Record:
+    return _Record(
+        tuple(getattr(record, name) for name in _PLAIN),
+        _Call(*msgspec.structs.astuple(record.call)),
+        _Outcome(*msgspec.structs.astuple(record.outcome)),
+        record.findings,
+        record.findings_elsewhere,
+    )
+
+
+def _whole(record: _Record, run_id: str) -> CallRecord:
+    return CallRecord(
+        run_id,
+        ToolCall(*msgspec.structs.astuple(record.call)),
+        Outcome(*msgspec.structs.astuple(record.outcome)),
+        **dict(zip(_PLAIN, record.rest, strict=True)),  # type: ignore[arg-type]
+        findings=record.findings,
+        findings_elsewhere=record.findings_elsewhere,
+    )

@@ -1,0 +1,136 @@
+"""Recorded runs, collected from lines: call records, and OTLP/JSON as the Collector's file exporter writes it.
+
+Not the judging (`run`): it tells the kinds of lines apart by what they hold, keeps each call without its content until
+all lines are read, and then gives runs in the order in which they first appeared. A span's run is known only when
+the whole trace is, so spans wait by trace and calls by run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from otel_loopguard.core.fingerprint import Keyring, KeyScope
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.errors import RecordError
+from otel_loopguard.replay.call_record import CallRecordReader
+from otel_loopguard.replay.packed import pack_call, pack_span, unpack_call, unpack_span
+from otel_loopguard.replay.spool import Spool
+from otel_loopguard.stream.otlp_json import REQUESTS, records
+from otel_loopguard.stream.reader import RecordReader, read_ending
+from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.trace import placed
+
+__all__ = ["RecordedRun", "Traces"]
+
+_KEYS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """The records of one run, in the order in which they came."""
+
+    run_id: str
+    records: list[CallRecord]
+    reason: str
+    """Why the run ended, as recorded; empty where nobody said."""
+
+
+class Traces:
+    """Collects lines, then gives the runs that they tell of."""
+
+    def __init__(self, policy: Policy, keyring: Keyring, scope: KeyScope, max_memory: int) -> None:
+        """``max_memory``: bytes for calls that wait; what is more goes to a temporary file."""
+        self._calls = CallRecordReader(policy, keyring, scope)
+        self._spans = RecordReader(policy, keyring, scope)
+        self._by_trace = Spool(max_memory // 2)
+        self._by_run = Spool(max_memory // 2)
+        self._first: dict[str, int] = {}
+        """Where each run first appeared."""
+        self._reasons: dict[str, str] = {}
+        self._count = 0
+
+    def close(self) -> None:
+        """Give temporary files back."""
+        self._by_trace.close()
+        self._by_run.close()
+
+    def add(self, line: bytes) -> None:
+        """Take in one line; `RecordError` says what is wrong with it, and then nothing of it was taken."""
+        names = _member_names(line)
+        if names & REQUESTS:
+            self._add_request(_parsed(line))
+        elif names & {"run_id", "tool"}:
+            record = self._calls.read(line)
+            self._add_call(record, self._next())
+        else:
+            raise RecordError(
+                "neither a call record (an object with `run_id` and `tool`) nor OTLP/JSON (with `resourceSpans` or "
+                "`resourceLogs`)"
+            )
+
+    def runs(self) -> Iterator[RecordedRun]:
+        """Every run with a call, in the order in which runs first appeared."""
+        for trace_id in self._by_trace.groups():
+            spans = [unpack_span(item, trace_id) for item in self._by_trace.take(trace_id)]
+            indexes = [index for index, span in spans if span.call is not None]
+            for index, call in zip(indexes, placed([span for _, span in spans]), strict=True):
+                self._add_call(call, index)
+        for run_id in sorted(self._first, key=self._first.__getitem__):
+            calls = sorted((unpack_call(item, run_id) for item in self._by_run.take(run_id)), key=lambda one: one[0])
+            yield RecordedRun(run_id, [call for _, call in calls], self._reasons.get(run_id, ""))
+
+    def _add_request(self, document: object) -> None:
+        read = list(records(document))  # all of it before any of it is taken
+        for record in read:
+            ending = read_ending(record)
+            if ending is not None:
+                self._reasons[ending.run_id] = ending.reason or self._reasons.get(ending.run_id, "")
+                continue
+            span = self._spans.read(record)
+            if span is not None:
+                self._by_trace.add(span.trace_id, pack_span(span, self._next()))
+
+    def _add_call(self, record: CallRecord, index: int) -> None:
+        self._first[record.run_id] = min(index, self._first.get(record.run_id, index))
+        self._by_run.add(record.run_id, pack_call(record, index))
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+
+def _member_names(line: bytes) -> set[str]:
+    try:
+        return set(_KEYS.decode(line))
+    except msgspec.ValidationError:
+        raise RecordError("expected a JSON object") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        parsed = _parsed(line)
+    if not isinstance(parsed, dict):
+        raise RecordError("expected a JSON object")
+    return set(parsed)
+
+
+def _parsed(line: bytes) -> object:
+    """A line as Python values; what a strict parser refuses but JSON can spell (a lone surrogate) is taken too."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    except RecursionError:
+        raise RecordError("values are nested too deep") from None
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"no JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}") from None
+    except UnicodeDecodeError as error:
+        raise RecordError(f"no JSON: the text is not UTF-8 at byte {error.start + 1}") from None
+    except RecursionError:
+        raise RecordError("values are nested too deep") from None
+    except ValueError:
+        raise RecordError("no JSON: a number has too many digits") from None
