@@ -60,7 +60,7 @@ def near(mine: Sequence[int], my_count: int, other: Sequence[int], other_count: 
     numbers of the union, as for any bottom-k sketch (Cohen and Kaplan, 2007).
     """
     shorter = min(my_count, other_count)
-    if shorter < LONG_ENOUGH:
+    if shorter < LONG_ENOUGH or not mine or not other:  # the sketch of an older call is dropped, its count stays
         return False
     both = set(mine).intersection(other)
     if my_count <= SKETCH_SIZE and other_count <= SKETCH_SIZE:
