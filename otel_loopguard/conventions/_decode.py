@@ -14,15 +14,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from otel_loopguard.core.canonical import Unknown, load
+from otel_loopguard.core.placeholder import withheld
+from otel_loopguard.names import REDACTED
+
 from ._record import ABSENT, Record
 
 __all__ = [
-    "Failure", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name", "is_hidden",
+    "Failure", "Json", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name", "is_hidden",
     "is_schema", "members", "name_of", "plain", "python_value", "result_of", "tool_message", "unwrapped", "was_cut",
 ]  # fmt: skip
 
-_HIDDEN: Final = frozenset(["__REDACTED__", "[REDACTED]", "<elided>", "<redacted>", "REDACTED", "***"])
-"""What stands in place of content, to prefer another source of the same call: `core.canonical` has the last word."""
+_HIDING: Final = frozenset("[<({_*R ")
+"""How a placeholder can begin: tells most content apart at no cost."""
 
 _NO_CALL_ID: Final = frozenset(["<not specified>", "unknown", "none", "null", "n/a"])
 """What Google ADK, Agent Framework and others write where there is no id."""
@@ -52,6 +56,12 @@ _SHORTEST_CUT: Final = 128
 _MESSAGE_REPR: Final = re.compile(r"content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") ", re.DOTALL)
 _MESSAGE_CALL_ID: Final = re.compile(r" tool_call_id='([^']*)'")
 _MESSAGE_IDS: Final = re.compile(r" (?:tool_call_)?id='[^']*'")
+
+
+class Json(str):
+    """JSON text of an object or a list, to tell it from a text that only looks like it."""
+
+    __slots__ = ()
 
 
 class ToolMessage(NamedTuple):
@@ -97,7 +107,7 @@ def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
 
 def is_hidden(value: object) -> bool:
     """Whether the value says only that content was taken away, or is no value at all."""
-    return value is ABSENT or (isinstance(value, str) and value in _HIDDEN)
+    return value is ABSENT or (isinstance(value, str) and value[:1] in _HIDING and withheld(value) is not None)
 
 
 def first_content(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
@@ -114,6 +124,8 @@ def first_content(attributes: Mapping[str, object], keys: Iterable[str]) -> obje
 
 def python_value(value: object) -> object:
     """Text that is a Python repr of plain data as that data; everything else unchanged."""
+    if isinstance(value, Json):
+        return str(value)
     if not isinstance(value, str) or not value.startswith(_REPR_STARTS) or len(value) > _LONGEST_REPR:
         return value
     if _REPR.fullmatch(value) is None:
@@ -126,7 +138,7 @@ def python_value(value: object) -> object:
 
 
 def members(value: object) -> dict[str, object] | None:
-    """The members of a JSON object or a map, each as it is written: objects and lists inside stay JSON text.
+    """The members of a JSON object or a map; the objects and lists in a text's are `Json`.
 
     None where the value is no object.
     """
@@ -135,25 +147,27 @@ def members(value: object) -> dict[str, object] | None:
     if not isinstance(value, str) or value.lstrip()[:1] != "{":
         return None
     try:
-        found = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+        found = msgspec.json.decode(str(value), type=dict[str, msgspec.Raw])
+        return {key: _member(bytes(raw)) for key, raw in found.items()}
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return _loose_members(value)
-    return {key: _member(raw) for key, raw in found.items()}
 
 
-def _member(raw: msgspec.Raw) -> object:
-    data = bytes(raw)
-    return data.decode() if data[:1] in (b"{", b"[") else msgspec.json.decode(data)
+def _member(raw: bytes) -> object:
+    """A member read; objects and lists stay as they are written, so that nothing in them is lost."""
+    if raw[:1] in (b"{", b"["):
+        return Json(raw.decode())
+    return load(raw.decode()) if raw[0] in _NUMBER else msgspec.json.decode(raw)
 
 
 def elements(value: object) -> list[object]:
     """The elements of a JSON list or a list, as `members` gives members; empty where the value is no list."""
     if isinstance(value, list | tuple):
         return list(value)
-    if not isinstance(value, str) or value.lstrip()[:1] != "[":
+    if not isinstance(value, str):
         return []
     try:
-        return [_member(raw) for raw in msgspec.json.decode(value, type=list[msgspec.Raw])]
+        return [_member(bytes(raw)) for raw in msgspec.json.decode(str(value), type=list[msgspec.Raw])]
     except (msgspec.MsgspecError, ValueError, RecursionError):
         found = _loose_members(f'{{"value":{value}}}')
         inner = found["value"] if found else None
@@ -169,6 +183,9 @@ def _loose_members(text: str) -> dict[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
+_NUMBER: Final = frozenset(b"-0123456789")
+
+
 def unwrapped(value: object) -> object:
     """Arguments out of the envelope of a Python call: ``{"kwargs": {…}}``, ``{"args": […], "kwargs": {…}}``.
 
@@ -181,21 +198,19 @@ def unwrapped(value: object) -> object:
     if parts is None or not parts.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"} or "kwargs" not in parts:
         return value
     keywords, positional = parts["kwargs"], parts.get("args")
-    if not isinstance(keywords, Mapping) and not (isinstance(keywords, str) and keywords.startswith("{")):
+    if not isinstance(keywords, Mapping | Json) or not isinstance(positional, list | tuple | Json | None):
         return value
     if positional in (None, "[]", [], ()):
         return keywords
-    if not isinstance(positional, list) and not (isinstance(positional, str) and positional.startswith("[")):
-        return value
     return positional if keywords in ("{}", {}) else {"args": plain(positional), "kwargs": plain(keywords)}
 
 
 def plain(value: object) -> object:
-    """A member or an element as plain data: JSON text read, everything else unchanged."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
+    """A member or an element as plain data; a placeholder where a part of it is one."""
+    if not isinstance(value, Json):
         return value
-    found = _loose_members(f'{{"value":{value}}}')
-    return value if found is None else found["value"]
+    data = load(str(value))
+    return REDACTED if isinstance(data, Unknown) else data
 
 
 def is_schema(value: object) -> bool:
@@ -255,7 +270,9 @@ def was_cut(value: object, limit: int | None) -> bool:
 
 def result_of(value: object, limit: int | None) -> object:
     """A result, or `ABSENT` where a known limit cut it: two results that begin alike are not the same."""
-    return ABSENT if _fills(value, limit) else value
+    if _fills(value, limit):
+        return ABSENT
+    return str(value) if isinstance(value, Json) else value
 
 
 def _fills(value: object, limit: int | None, depth: int = 0) -> bool:
@@ -303,6 +320,6 @@ def failure(record: Record, *, flagged: bool = False, text: object = None) -> Fa
             message = event.attributes.get("exception.message")
             break
     for candidate in (message, record.status_message, text):
-        if isinstance(candidate, str) and candidate and candidate not in _HIDDEN:
+        if isinstance(candidate, str) and candidate and not is_hidden(candidate):
             return Failure(is_error=True, error_type=error_type, message=candidate)
     return Failure(is_error=True, error_type=error_type, message=None)

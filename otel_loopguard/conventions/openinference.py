@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ._decode import (
+    Json,
     call_id_of,
     elements,
     failure,
@@ -35,6 +36,8 @@ _AGENTS: Final = ("agent.name", "graph.node.id")
 _HANDOFF: Final = "handoff to "
 """How the package for the OpenAI Agents SDK names the TOOL span of a hand-off, which has no `tool.name`."""
 _SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+_LLAMA_INDEX: Final = "openinference.instrumentation.llama_index"
+_AGENT_RUNS: Final = ("Agent.run", "AgentWorkflow.run")
 _AGENT_GRAPH: Final = '"langchain_create_agent"'
 _GRAPH_NODE: Final = '"langgraph_node"'
 
@@ -103,8 +106,8 @@ class OpenInference:
             if agent is None and record.scope == _SMOLAGENTS:  # `ToolCallingAgent.run`
                 agent = record.name.removesuffix(".run")
             return Role("agent", agent=agent, conversation_id=conversation_id)
-        graph = kind == "CHAIN" and _is_graph(record.name, attributes.get("metadata"))
-        return Role("agent" if graph else "step", conversation_id=conversation_id)
+        is_agent = kind == "CHAIN" and _is_agent(record, attributes.get("metadata"))
+        return Role("agent" if is_agent else "step", conversation_id=conversation_id)
 
 
 class _Answer(NamedTuple):
@@ -133,7 +136,7 @@ def _named(arguments: object, parameters: object) -> object:
     A tool of smolagents takes a single object of known names as those names; and the one argument of a tool with
     one parameter can only be that.
     """
-    if not isinstance(arguments, str) or not arguments.startswith("["):
+    if not isinstance(arguments, Json | list) or str(arguments).startswith("{"):
         return arguments
     described = members(parameters) or {}
     names = members(described["properties"]) if "properties" in described else described
@@ -164,8 +167,10 @@ def _answer(value: object, tool: str) -> _Answer:
     return _Answer(value)
 
 
-def _is_graph(name: str, metadata: object) -> bool:
-    """Whether a CHAIN is a whole LangGraph agent, not one of its nodes."""
+def _is_agent(record: Record, metadata: object) -> bool:
+    """Whether a CHAIN is a whole agent of LangGraph or LlamaIndex, not one of its steps."""
     if isinstance(metadata, str) and _GRAPH_NODE in metadata:
         return False
-    return name == "LangGraph" or (isinstance(metadata, str) and _AGENT_GRAPH in metadata)
+    if record.name == "LangGraph" or (isinstance(metadata, str) and _AGENT_GRAPH in metadata):
+        return True
+    return record.scope == _LLAMA_INDEX and record.name.endswith(_AGENT_RUNS)
