@@ -1,0 +1,108 @@
+"""What leaves the process without content: which attributes, events and status a span must lose.
+
+Not the writing: a host sets the constant on the live span, or on its copy of the record. Pure, and cheap where nothing
+is to be removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Literal
+
+from otel_loopguard.conventions import CONTENT, Event, Record
+from otel_loopguard.names import REDACTED
+
+__all__ = ["NOTHING", "STATUS_KEY", "ContentMode", "ExceptionMode", "Redaction", "redaction"]
+
+ContentMode = Literal["redact", "redact_all", "keep"]
+"""``redact``: arguments and results of tool calls; ``redact_all``: the messages of every span too."""
+ExceptionMode = Literal["drop", "keep"]
+"""Whether tool spans lose exception messages, stack traces and status descriptions; `redact_all` always drops them."""
+
+STATUS_KEY: Final = "status.description"
+"""How a removed status description is listed."""
+
+_EXCEPTION_KEYS: Final = frozenset(
+    ["exception.message", "exception.stacktrace", "error.message", "otel.status_description"]
+)
+"""The exception's type stays: it names, and says nothing."""
+
+_KEYS: Final = CONTENT.tool | CONTENT.messages | CONTENT.events
+"""Of attributes and events alike: some instrumentations write as an event what others write as an attribute."""
+_PREFIXES: Final = (*CONTENT.tool_prefixes, *CONTENT.message_prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What to remove from one span."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """The attributes to set, each to `[REDACTED]`."""
+    events: tuple[Event, ...] | None = None
+    """All the span's events in their order, rewritten; None: they stay as they are."""
+    drop_status: bool = False
+    """The status description becomes `[REDACTED]`."""
+    keys: tuple[str, ...] = ()
+    """What is removed, sorted: attribute keys, ``<event name>/<key>`` for events, `status.description`."""
+
+
+NOTHING: Final = Redaction()
+"""Nothing is to be removed."""
+
+
+def redaction(record: Record, *, is_tool: bool, content: ContentMode, exceptions: ExceptionMode) -> Redaction:
+    """What the settings take from the span.
+
+    A tool span loses what any family keeps anywhere, whichever family read it: several often write on one span, and
+    messages on a tool span hold its arguments. What is redacted already is not listed again.
+    """
+    everything = content == "redact_all"
+    if not (is_tool or everything):
+        return NOTHING
+    of_content = content != "keep"
+    of_exceptions = everything or exceptions != "keep"
+    taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
+    keys = [key for key, value in record.attributes.items() if taken(key) and value != REDACTED]
+    events, of_events = _events(record.events, taken) if record.events else (None, [])
+    drop_status = of_exceptions and record.status_message not in ("", REDACTED)
+    if not (keys or of_events or drop_status):
+        return NOTHING
+    listed = {*keys, *of_events, STATUS_KEY} if drop_status else {*keys, *of_events}
+    return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(sorted(listed)))
+
+
+def _taken(*, of_content: bool, of_exceptions: bool) -> Callable[[str], bool]:
+    """The test of one key; instrumentations write few keys, so each is judged once."""
+    if of_content:
+        return _holds_any if of_exceptions else _holds_content
+    return _EXCEPTION_KEYS.__contains__ if of_exceptions else _holds_nothing
+
+
+@lru_cache(maxsize=4096)
+def _holds_content(key: str) -> bool:
+    return key in _KEYS or key.startswith(_PREFIXES)
+
+
+@lru_cache(maxsize=4096)
+def _holds_any(key: str) -> bool:
+    return key in _EXCEPTION_KEYS or key in _KEYS or key.startswith(_PREFIXES)
+
+
+def _holds_nothing(_key: str) -> bool:
+    return False
+
+
+def _events(events: Sequence[Event], taken: Callable[[str], bool]) -> tuple[tuple[Event, ...] | None, list[str]]:
+    """The events with their content replaced and what was; None where none of them holds any."""
+    rewritten: list[Event] = []
+    listed: list[str] = []
+    for event in events:
+        removed = [key for key, value in event.attributes.items() if taken(key) and value != REDACTED]
+        if removed:
+            listed += [f"{event.name}/{key}" for key in removed]
+            rewritten.append(Event(event.name, {**event.attributes, **dict.fromkeys(removed, REDACTED)}))
+        else:
+            rewritten.append(event)
+    return (tuple(rewritten), listed) if listed else (None, listed)
