@@ -41,7 +41,7 @@ def _above(*roles: Role | None) -> list[Ancestor]:
 def test_run(
     call: RawCall, surroundings: dict[str, str], ancestors: list[Role | None], run_id: str, *, by_conversation: bool
 ) -> None:  # fmt: skip
-    """Code, then each kind of id in its order, each from the record, the context, the nearest ancestor; else the trace."""
+    """Code, then each kind of id in order, each from the record, the context, the nearest ancestor; else the trace."""
     found = place(
         call, trace_id=TRACE, ancestors=_above(*ancestors), surroundings=Surroundings(**surroundings)
     )
