@@ -151,7 +151,7 @@ class _Builder:
         if self.expects_key():
             self.key(event, place)
             return
-        is_text = not event.implicit[0] and event.tag in _TEXT_TAGS
+        is_text = event.tag == "!" or (not event.implicit[0] and event.tag in _TEXT_TAGS)
         value = _joined(event.value) if is_text else self.resolve(event.value, place)
         node = Node(value, place)
         if event.anchor:
@@ -244,7 +244,9 @@ def read_document(text: str) -> Node:
         return _Builder().build(yaml.parse(_without_tabs(text), Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         place = _marked(error.problem_mark or error.context_mark)
-        raise _error(f"not YAML: {shown(str(error.problem or error.context))}", (), place) from None
+        problem = str(error.problem or error.context)
+        reason = "a tab cannot indent YAML, use spaces" if r"'\t'" in problem else shown(problem)
+        raise _error(f"not YAML: {reason}", (), place) from None
     except yaml.reader.ReaderError as error:
         raise _error("not YAML: a character that no text file holds", (), _place_of(text, error.position)) from None
     except PolicyError:
