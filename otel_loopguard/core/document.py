@@ -271,7 +271,7 @@ def render(path: Path) -> str:
 
 def shown(text: str) -> str:
     """A user's text as a message may hold it: short, and nothing that a terminal would obey."""
-    short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
     return short if short.isprintable() else json.dumps(short)[1:-1]
 
 

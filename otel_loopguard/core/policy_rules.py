@@ -57,11 +57,10 @@ def _order(
     for section in ("identical", "cycle", "same_error"):
         names = (f"{section}.nudge", f"{section}.stop")
         nudge, stop = (settings.values[name] for name in names)
-        paths = [settings.origins[name].path for name in names]
-        inherited = outer is not None and paths == [outer.origins[name].path for name in names]
-        if nudge < stop or inherited:
+        origins = [settings.origins[name] for name in names]
+        if nudge < stop or (outer is not None and origins == [outer.origins[name] for name in names]):
             continue
-        own = [path for path in paths if _is_below(path, at)]
+        own = [origin.path for origin in origins if _is_below(origin.path, at)]
         where = own[0] if len(own) == 1 else (*at, section) if own else at
         hint = f"write a `stop` above {nudge} or a `nudge` below {stop}"
         yield reading.error(f"a nudge at {nudge} never comes before the stop at {stop}, {hint}", where)
@@ -75,8 +74,8 @@ def _kinds(tool: WrittenTool, kind: ToolKind, at: Path, reading: Reading) -> Ite
     for setting, kinds in ONLY_FOR:
         here = (*at, *setting)
         if here in reading.places and kind not in kinds:
-            allowed = " or ".join(f"`kind: {name}`" for name in kinds)
-            message = f"`{setting[-1]}` has no effect on a tool of `kind: {kind}`, it needs {allowed}"
+            allowed = " or ".join(f"`{name}`" for name in kinds)
+            message = f"`{setting[-1]}` has no effect on a tool of `kind: {kind}`, only where `kind` is {allowed}"
             yield reading.error(message, here)
     if tool.get("result", {}).get("cache") and kind == "write":
         message = "the answer of a write is never kept for a repeat, remove `cache` or declare another `kind`"

@@ -43,6 +43,7 @@ _UNITS: Final = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 
 _DURATION: Final = r"([0-9]{1,9})(ms|s|m|h)"
 _UNWRITTEN: Final = r"\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff"
 """Control characters, line ends and lone surrogates: no name holds one, and no terminal should be sent one."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = rf"(?=.*\S)[^{_UNWRITTEN}]*"
 _SEGMENT: Final = r"[^.\[\]*\s](?:[^.\[\]*]*[^.\[\]*\s])?"
 _ONE_FIELD: Final = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
@@ -123,7 +124,8 @@ def integer(low: int = 1, high: int = MAX_COUNT) -> Shape:
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # JSON has one kind of number: 3.0 is 3
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise wrong(expected, node, at, reading)
+            unbounded = high == MAX_COUNT and isinstance(value, int) and value > high
+            raise wrong(f"a whole number of at most {high}" if unbounded else expected, node, at, reading)
         return value
 
     return Shape(expected, {"type": "integer", "minimum": low, "maximum": high}, read)
@@ -214,10 +216,11 @@ def regular_expression(*, masks: bool = False) -> Shape:
             raise wrong(expected, node, at, reading)
         if len(pattern) > MAX_TEXT:
             raise reading.error(f"expected {expected} of at most {MAX_TEXT} characters", at, node.place)
+        if _SURROGATE.search(pattern):
+            raise reading.error(f"expected {expected} without lone surrogates", at, node.place)
         try:
-            pattern.encode()
             compiled = re.compile(pattern)
-        except (re.error, ValueError, OverflowError, RecursionError, Warning) as error:
+        except (re.error, OverflowError, RecursionError, Warning) as error:
             reason = shown(str(error))
             raise reading.error(f"expected {expected}, got one that fails: {reason}", at, node.place) from None
         found = compiled.search("a b") if masks else None

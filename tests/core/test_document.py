@@ -146,7 +146,7 @@ def test_texts_in_messages_are_short_and_harmless() -> None:
     """Nothing that a terminal obeys, and never a page."""
     assert shown("plain `text` of a user") == "plain `text` of a user"
     assert shown("\x1b]0;title\x07\n") == "\\u001b]0;title\\u0007\\n"
-    assert shown("x" * 100) == "x" * 80 + "..."
+    assert shown("x" * 100) == "x" * 80 + "…"
 
 
 _json = st.recursive(
