@@ -42,16 +42,17 @@ judge it; a write is judged by success and failure, not by its answers; a tool t
 _KINDS: Final[tuple[ToolKind, ...]] = ("read", "write", "poll", "none", "unknown")
 
 
-def _only_for_schema() -> list[object]:
-    """`ONLY_FOR` as JSON Schema, where the tool names its kind itself."""
-    rules: list[object] = []
-    for path, kinds in ONLY_FOR:
-        refused: object = False
-        for step in reversed(path):
-            refused = {"properties": {step: refused}}
-        others = [kind for kind in _KINDS if kind not in kinds]
-        rules.append({"if": {"properties": {"kind": {"enum": others}}, "required": ["kind"]}, "then": refused})
-    return rules
+def _for_kinds(kinds: list[ToolKind], path: tuple[str, ...], rule: object) -> dict[str, object]:
+    """JSON Schema for a setting below a tool that names one of some kinds itself."""
+    for step in reversed(path):
+        rule = {"properties": {step: rule}}
+    return {"if": {"properties": {"kind": {"enum": kinds}}, "required": ["kind"]}, "then": rule}
+
+
+def _kind_rules() -> list[object]:
+    """`ONLY_FOR` as JSON Schema, and that the answer of a write is never kept."""
+    refused = [_for_kinds([kind for kind in _KINDS if kind not in kinds], path, rule=False) for path, kinds in ONLY_FOR]
+    return [*refused, _for_kinds(["write"], ("result", "cache"), {"const": False})]
 
 
 _MODE: Final = choice("observe", "nudge", "enforce")
@@ -163,7 +164,7 @@ _TOOL: Final = section(
     Field("idempotency_key", _ARGUMENT, "the argument that makes a retry safe"),
     Field("duplicate_after_success", choice("allow", "nudge", "stop"), "a write that succeeded, again; built in: stop"),
     Field("owner", text("a name"), "who looks after the tool; shown in reports"),
-    more=_only_for_schema(),
+    more=_kind_rules(),
 )
 
 POLICY: Final = section(
