@@ -5,6 +5,7 @@ Not the rules themselves (`core.policy_rules`): here they are read from files an
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Mapping
@@ -142,8 +143,9 @@ def builtin(name: str | None) -> None:
             click.echo(f"{each:<18} {about}")
         return
     if name not in found:
-        known = ", ".join(f"`{each}`" for each in sorted(found))
-        raise click.BadParameter(f"there is no built-in policy `{name}`, known are {known}", param_hint="NAME")
+        near = difflib.get_close_matches(name, found, n=1, cutoff=0.5)
+        hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(f'`{each}`' for each in sorted(found))}"
+        raise click.BadParameter(f"there is no built-in policy `{name}`, {hint}", param_hint="NAME")
     click.echo(found[name], nl=False)
 
 
