@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, cast
 
-from otel_loopguard.errors import RecordError
+from otel_loopguard.errors import RecordError, SettingError
 
 __all__ = ["Line", "Source", "find_sources"]
 
@@ -105,7 +105,7 @@ class _Counted(io.RawIOBase):
 def find_sources(names: Sequence[str]) -> list[Source]:
     """The files that some names stand for, folders searched to the bottom, in order of name.
 
-    Raises `RecordError` where a name stands for nothing.
+    Raises `SettingError` where a name stands for nothing.
     """
     sources: list[Source] = []
     for name in names:
@@ -115,12 +115,12 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         elif path.is_dir():
             found = sorted(file for file in path.rglob("*") if file.name.endswith(ENDINGS) and file.is_file())
             if not found:
-                raise RecordError(f"no file in this folder ends in {', '.join(ENDINGS)}", source=name)
+                raise SettingError(f"{name}: no file in this folder ends in {', '.join(ENDINGS)}", name=name)
             sources += [Source(os.fspath(file), file, file.stat().st_size) for file in found]
         elif path.exists():
             sources.append(Source(name, path, path.stat().st_size if path.is_file() else None))
         else:
-            raise RecordError("no such file or folder", source=name)
+            raise SettingError(f"{name}: no such file or folder", name=name)
     return sources
 
 

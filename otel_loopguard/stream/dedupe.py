@@ -56,6 +56,7 @@ def merge(held: Sequence[Held]) -> tuple[list[Merged], list[Question]]:
     _by_nesting(clusters, questions)
     _by_call_id(clusters, questions)
     _by_likeness(clusters)
+    _note_reuse(clusters, questions)
     return [_combined(members) for members in clusters.all()], questions
 
 
@@ -215,7 +216,6 @@ def _by_call_id(clusters: _Clusters, questions: list[Question]) -> None:
         for one, other in combinations(found, 2):
             if not other_agents(clusters.nodes[one].record, clusters.nodes[other].record):
                 _join_by_id(clusters, one, other, questions, nested=False)
-    _note_reuse(clusters, questions)
 
 
 def _join_by_id(clusters: _Clusters, one: int, other: int, questions: list[Question], *, nested: bool) -> None:
@@ -230,12 +230,13 @@ def _join_by_id(clusters: _Clusters, one: int, other: int, questions: list[Quest
 
 
 def _note_reuse(clusters: _Clusters, questions: list[Question]) -> None:
-    """Say once for each call id that it stands for several calls."""
+    """Say once for each call id that it stands for several calls, unless they contradict each other anyway."""
+    clashing = {question.record.call.call_id for question in questions}
     seen: dict[tuple[str, str, str], int] = {}
     noted: set[tuple[str, str, str]] = set()
     for index, node in enumerate(clusters.nodes):
         record = node.record
-        if record.call.call_id is None or record.is_event:
+        if record.call.call_id is None or record.call.call_id in clashing or record.is_event:
             continue
         key = (record.process_id, record.agent, record.call.call_id)
         first = seen.setdefault(key, index)
