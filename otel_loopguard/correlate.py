@@ -185,6 +185,10 @@ class Siblings:
         if len(self._models) > self.MODELS:
             self._models.popitem(last=False)
 
+    def is_model(self, turn: Turn) -> bool:
+        """Whether a turn that was handed out is named by its model span."""
+        return turn in self._models
+
     def turn(self, span_id: str, start_ns: int | None, end_ns: int | None) -> Turn:
         """The turn of a call under the parent that has ended.
 

@@ -1,0 +1,133 @@
+"""One run in this process: its agents' lanes, what they remember together, and its totals.
+
+Not a lock and not a judge: `Live` holds the one, the engine is the other.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from otel_loopguard.core.decision import Finding, Observation, Verdict
+from otel_loopguard.core.history import RunMemory
+from otel_loopguard.core.reader import CallReader
+from otel_loopguard.emit import Totals
+
+from .lane import Lane
+
+__all__ = ["MAX_LANES", "RunState"]
+
+MAX_LANES: Final = 64
+"""Agents and scopes a run; the least recently active one is dropped, counted."""
+
+_STRENGTH: Final[Mapping[Verdict, int]] = {"allow": 0, "unknown": 1, "nudge": 2, "stop": 3}
+
+
+class RunState:
+    """What is known of one run id."""
+
+    __slots__ = (
+        "_calls", "_calls_at_first", "_lanes", "_news_after", "_repeat_max", "_spoken_to", "_tokens", "ended",
+        "memory", "message", "process_id", "reader", "run_id", "speaks_to_all", "ticket", "verdict",
+    )  # fmt: skip
+
+    def __init__(self, run_id: str, process_id: str, ticket: int) -> None:
+        self.run_id = run_id
+        self.process_id = process_id
+        """For lanes made from now on: renewed wherever one of them might number calls a second time."""
+        self.memory = RunMemory()
+        self.reader: tuple[object, CallReader] | None = None
+        """The reader with the run's own key (key scope `run`), with what it was made from."""
+        self.message: str | None = None
+        """The user message that the last call worked on, by its token (`Place.message`)."""
+        self.ticket = ticket
+        """The newest user message of any run that this run has seen."""
+        self._spoken_to: set[str] | None = None
+        """Agents to which a user spoke since their last call; one named "" stands for all; None: nobody spoke."""
+        self.speaks_to_all = True
+        """The last user message was not addressed to one agent."""
+        self.ended = False
+        """The application said so, and no call has come since."""
+        self.verdict: Verdict = "allow"
+        """The strongest so far."""
+        self._lanes: OrderedDict[tuple[str, str], Lane] = OrderedDict()
+        self._calls = 0
+        self._repeat_max = 0
+        self._calls_at_first: int | None = None
+        self._news_after = True
+        self._tokens: int | None = None
+
+    def lane(self, agent: str, scope: str) -> Lane:
+        """The lane of an agent and scope, made where there is none."""
+        key = (agent, scope)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane(self.memory, agent, self.process_id)
+        else:
+            self._lanes.move_to_end(key)
+        return lane
+
+    def surplus(self) -> Lane | None:
+        """The least recently active lane, taken out, where there are too many."""
+        return self._lanes.popitem(last=False)[1] if len(self._lanes) > MAX_LANES else None
+
+    def lanes(self) -> Iterable[Lane]:
+        """All lanes, least recently active first."""
+        return list(self._lanes.values())
+
+    def speak(self, agent: str) -> None:
+        """A user spoke to an agent; "": to all of them."""
+        self._spoken_to = {*(self._spoken_to or ()), agent}
+
+    def answers(self, agent: str) -> bool:
+        """Whether a call of an agent is the first after a user spoke to it; asked once a call."""
+        if self._spoken_to is None:
+            self.speaks_to_all = True
+            return False
+        if "" in self._spoken_to:
+            self._spoken_to = None
+            self.speaks_to_all = True
+            return True
+        if agent not in self._spoken_to:
+            return False
+        self._spoken_to = self._spoken_to - {agent} or None
+        self.speaks_to_all = False
+        return True
+
+    def count(self, observation: Observation) -> None:
+        """Take a judged call into the totals."""
+        self._calls += 1
+        self.ended = False
+        self._repeat_max = max(self._repeat_max, observation.repeat)
+        if _STRENGTH[observation.verdict] > _STRENGTH[self.verdict]:
+            self.verdict = observation.verdict
+        if observation.progress == "advanced" or any(nudge.result == "recovered" for nudge in observation.nudges):
+            self._news_after = True
+        if observation.findings:
+            self.found(observation.findings)
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        """Take findings into the totals."""
+        for finding in findings:
+            if finding.action != "info":
+                self._news_after = False
+                if self._calls_at_first is None:
+                    self._calls_at_first = self._calls
+                if _STRENGTH[finding.action] > _STRENGTH[self.verdict]:
+                    self.verdict = finding.action
+
+    def spend(self, tokens: int) -> None:
+        """Take a model's tokens into the totals: those after the first finding count."""
+        if self._calls_at_first is not None:
+            self._tokens = (self._tokens or 0) + tokens
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether anything was found."""
+        return self._calls_at_first is not None
+
+    def totals(self) -> Totals:
+        """What the run came to so far."""
+        wasted = 0 if self._calls_at_first is None else self._calls - self._calls_at_first
+        return Totals(self._calls, self._repeat_max, self._news_after, wasted, self._tokens)

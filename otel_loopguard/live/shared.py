@@ -1,0 +1,78 @@
+"""The runs that everything in this process shares by default, and what an application says about them.
+
+Not the only place for runs: whoever makes a `Live` of its own has its own, found here all the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from typing import Final
+from weakref import WeakSet, WeakValueDictionary
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+
+from .context import given_in, speak
+from .live import Live
+
+__all__ = ["TERMINATION_REASONS", "enlist", "finish", "shared", "user_message"]
+
+TERMINATION_REASONS: Final = (
+    "final_answer", "loop_detected", "turn_limit", "budget", "deadline", "tool_error", "cancelled",
+)  # fmt: skip
+"""Why a run may end; a reason is recorded, never inferred."""
+
+_all: Final[WeakSet[Live]] = WeakSet()
+_shared: Final[WeakValueDictionary[Hashable, Live]] = WeakValueDictionary()
+
+_logger = logging.getLogger("otel_loopguard")
+
+
+def shared(settings: Hashable, make: Callable[[], Live]) -> Live:
+    """The one `Live` of the process for some settings; made where there is none."""
+    live = _shared.get(settings)
+    if live is None:
+        live = _shared.setdefault(settings, make())
+    return live
+
+
+def enlist(live: Live) -> Live:
+    """Let the application's words reach a `Live`."""
+    _all.add(live)
+    return live
+
+
+def user_message(agent: str | None = None) -> None:
+    """A user spoke: what was repeated before is no repetition any more.
+
+    It is for the run that `run` names, else for that of the trace of the current span, else for the runs to which the
+    calls of this context belong. ``agent`` None speaks to all agents of the run.
+    """
+    run_id, trace_id = _here()
+    is_known = [live.user_message(run_id, trace_id, agent or "") for live in list(_all)]
+    if not run_id and not any(is_known):
+        speak(agent or "")
+
+
+def finish(reason: str = "", *, run_id: object = None) -> None:
+    """A run is over: report its last findings and its totals, once an end. It may go on under its id.
+
+    It is the run of ``run_id``, else the one that `run` names, else that of the current span's trace. ``reason`` is one
+    of `TERMINATION_REASONS`; any other text is left out, with a warning.
+    """
+    if reason and reason not in TERMINATION_REASONS:
+        allowed = ", ".join(f"`{one}`" for one in TERMINATION_REASONS)
+        _logger.warning("otel-loopguard: unknown termination reason, expected one of %s; left out", allowed)
+        reason = ""
+    named, trace_id = _here()
+    span = trace.get_current_span().get_span_context()
+    for live in list(_all):
+        live.finish(str(run_id) if run_id else named, trace_id, reason, span if span.is_valid else None)
+
+
+def _here() -> tuple[str, str]:
+    """The run that code names, and the trace of the current span."""
+    given = given_in(otel_context.get_current())
+    span = trace.get_current_span().get_span_context()
+    return given.run_id or "", trace.format_trace_id(span.trace_id) if span.is_valid else ""

@@ -1,0 +1,65 @@
+"""A call that `Live` has taken in: its numbers, and what was said about it.
+
+It holds no content.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from opentelemetry.trace import SpanContext
+
+from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.decision import Finding, Observation
+
+from .lane import Lane
+from .run_state import RunState
+
+__all__ = ["Found", "Taken"]
+
+
+class Found(NamedTuple):
+    """A nudge or a stop with the names under which the outside knows its calls."""
+
+    finding: Finding
+    id: str
+    number: int
+    """Of the judged call."""
+    first_number: int
+    """Of the first call that counts."""
+
+
+class Taken:
+    """One call of this process; a merged copy of it shares the object."""
+
+    __slots__ = (
+        "call", "found", "lane", "number", "observation", "outcome", "run", "span", "span_id", "trace_id", "turn",
+    )  # fmt: skip
+
+    def __init__(self, run: RunState, lane: Lane, number: int, call: ToolCall, outcome: Outcome) -> None:
+        self.run = run
+        self.lane = lane
+        self.number = number
+        """`loopguard.sequence`."""
+        self.call = call
+        self.outcome = outcome
+        self.turn: int | None = None
+        """Number of the model decision, where it is known."""
+        self.observation: Observation | None = None
+        """None as long as the call waits for its arguments."""
+        self.found: tuple[Found, ...] = ()
+        """Nudges and stops found when the call was recorded; some may judge an earlier call."""
+        self.trace_id = ""
+        self.span_id = ""
+        self.span: SpanContext | None = None
+
+    def is_copy(self, tool: str, call_id: str | None, fingerprint: str | None) -> bool:
+        """Whether an enclosing span is this call seen once more.
+
+        The tool or the call id is the same, and the arguments do not contradict it: a tool that calls itself with
+        other arguments makes two calls.
+        """
+        if self.call.tool != tool and (call_id is None or self.call.call_id != call_id):
+            return False
+        known = self.call.fingerprint is not None and fingerprint is not None
+        return not known or self.call.fingerprint == fingerprint
