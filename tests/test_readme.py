@@ -7,10 +7,12 @@ import subprocess
 import sys
 from importlib.metadata import requires
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from otel_loopguard.cli.main import COMMANDS
+from otel_loopguard.core.decision import Kind
 from tests.readme_tables import TABLES, with_tables
 
 TEXT = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
@@ -52,6 +54,12 @@ def test_commands_exist() -> None:
         if line.startswith("loopguard ")
     }
     assert shown == set(COMMANDS)
+
+
+def test_every_kind_of_finding_is_explained() -> None:
+    """The table of what is found has a row for each kind, in no other spelling."""
+    found = TEXT.split("## What is found", 1)[1].split("\n## ", 1)[0]
+    assert sorted(re.findall(r"^\| `([a-z_]+)` \|", found, re.MULTILINE)) == sorted(get_args(Kind))
 
 
 def test_links_lead_somewhere(root: Path) -> None:
