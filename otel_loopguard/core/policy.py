@@ -28,6 +28,10 @@ VOLATILE_KEYS: Final = frozenset(["request_id", "trace_id", "span_id", "timestam
 """Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes: a write that names
 another moment or request may be another write."""
 
+_MAX_FITTED: Final = 512
+"""Names remembered beside those of the policy: more tools than agents are given, at most 128 KiB of names."""
+_MAX_NAME: Final = 256
+
 
 @dataclass(frozen=True, slots=True)
 class IdenticalRule:
@@ -165,9 +169,11 @@ class Policy:
     """Shell patterns, case-sensitive, in the file's order; a named tool wins."""
     ask_user: frozenset[str] = frozenset()
     _patterns: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-    """All patterns as one expression: the cost of an unnamed tool does not grow with a memo of made-up names."""
+    """All patterns as one expression."""
     _settled: Mapping[str, ToolPolicy] = field(init=False, repr=False, compare=False)
     """Named tools, and tools that ask the user."""
+    _fitted: dict[str, ToolPolicy] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What was found for other names; emptied when it is full, since a model may make up any number of them."""
 
     def __post_init__(self) -> None:
         parts = (f"(?P<m{index}>{translate(pattern)})" for index, (pattern, _) in enumerate(self.match))
@@ -181,8 +187,16 @@ class Policy:
         found = self._settled.get(tool)
         if found is not None:
             return found
+        return self.default if self._patterns is None else self._fitted.get(tool) or self._fit(tool)
+
+    def _fit(self, tool: str) -> ToolPolicy:
         fitting = self.fitting(tool)
-        return self.default if fitting is None else self._settled[fitting[1]]
+        found = self.default if fitting is None else self._settled[fitting[1]]
+        if len(self._fitted) >= _MAX_FITTED:
+            self._fitted.clear()
+        if len(tool) <= _MAX_NAME:
+            self._fitted[tool] = found
+        return found
 
     def fitting(self, tool: str) -> tuple[str, str] | None:
         """The pattern that decides for a tool, and the named tool it stands for."""

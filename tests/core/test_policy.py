@@ -73,9 +73,21 @@ def test_a_tool_gets_its_own_settings_else_the_first_fitting_patterns(
 
 
 def test_for_tool_gives_the_same_object_every_time() -> None:
-    """A look-up makes nothing, so names that a model invents cost no memory."""
+    """Settings are folded once."""
     for tool in ("search_cases", "mcp__wiki__search", "ask_guest", "anything"):
         assert POLICY.for_tool(tool) is POLICY.for_tool(tool)
+
+
+def test_made_up_names_cost_bounded_memory() -> None:
+    """However many tools a model invents, and however long their names are, the policy stays small and right."""
+    policy = Policy(tools={"t": READ}, match=(("x*", "t"),))
+    for number in range(2_000):
+        assert policy.for_tool(f"x{number}") == READ
+        assert policy.for_tool(f"y{number}") == policy.default
+        assert len(policy._fitted) <= 512
+    before = dict(policy._fitted)
+    assert policy.for_tool("x" * 1_000_000) == READ
+    assert policy._fitted == before
 
 
 _GLOBS = st.lists(st.text(alphabet="ab*?[]!-_", min_size=1, max_size=6), min_size=1, max_size=5, unique=True)
