@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from ._decode import call_id_of, failure, first_content, first_name, name_of, python_value, result_of, was_cut
+from ._decode import (
+    call_id_of,
+    failure,
+    first_content,
+    first_name,
+    name_of,
+    python_value,
+    result_of,
+    tool_message,
+    was_cut,
+)
 from ._record import ABSENT, ContentKeys, Event, RawCall, Record, Role
 
 __all__ = ["IGNORED", "GenAi"]
@@ -63,7 +73,11 @@ class GenAi:
             spoken, answered = _messages(record.events, call_id)
             written = spoken if written is ABSENT else written
             result = answered if result is ABSENT else result
-        failed = failure(record, flagged=attributes.get("gen_ai.tool.status") == "error", text=result)
+        message = tool_message(result) if isinstance(result, str) and result.startswith("content=") else None
+        if message is not None:  # a LangChain message as Python prints it (OpenLIT)
+            result, call_id = message.content, call_id or message.call_id
+        flagged = attributes.get("gen_ai.tool.status") == "error" or (message is not None and message.is_error)
+        failed = failure(record, flagged=flagged, text=result)
         return RawCall(
             family=self.name,
             tool=_tool(record.name, attributes),

@@ -13,15 +13,43 @@ import msgspec
 
 from ._decode import is_hidden
 from ._record import ContentKeys, Convention, RawCall, Record, Role
+from .claude_code import ClaudeCode
+from .codex import Codex
+from .gemini_cli import GeminiCli
 from .gen_ai import GenAi
+from .google_adk import GoogleAdk
+from .haystack import Haystack
+from .langfuse import Langfuse
 from .loopguard import Loopguard
+from .mcp import Mcp
+from .mlflow import MLflow
 from .openinference import OpenInference
+from .openlit import OpenLit
+from .openllmetry import OpenLLMetry
+from .pydantic_ai import PydanticAi
+from .vercel import Vercel
 
 __all__ = ["CONTENT", "CONVENTIONS", "MARKERS", "NAMES", "read", "role"]
 
 _OVERLAY: Final = Loopguard()
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (OpenInference(), GenAi(), _OVERLAY)
+CONVENTIONS: Final[tuple[Convention, ...]] = (
+    OpenLLMetry(),
+    OpenInference(),
+    Langfuse(),
+    MLflow(),
+    OpenLit(),
+    GoogleAdk(),
+    PydanticAi(),
+    Haystack(),
+    Vercel(),
+    ClaudeCode(),
+    Codex(),
+    GeminiCli(),
+    Mcp(),
+    GenAi(),
+    _OVERLAY,
+)
 """What packages write of their own before what they share, our own marks last. A new convention is one more here."""
 
 MARKERS: Final = frozenset().union(*(convention.markers for convention in CONVENTIONS))
@@ -39,8 +67,8 @@ CONTENT: Final = ContentKeys(
 )
 """The union of what all families keep: a tool span is redacted by it, whichever family read it."""
 
-_NOT_TOOLS: Final = frozenset(["(merged tools)"])
-"""Google ADK's summary of a parallel batch whose calls have spans of their own."""
+_NOT_TOOLS: Final = frozenset(["(merged tools)", "claude_code.tool.execution", "claude_code.tool.blocked_on_user"])
+"""Google ADK's summary of a parallel batch whose calls have spans of their own, and the parts of a Claude Code call."""
 
 
 def read(record: Record) -> RawCall | None:
