@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from .jcs import write
-from .normal import composed
+from .uniform import composed
 
 __all__ = ["EPHEMERAL", "Fingerprinter", "KeyScope", "Keyring", "SecretKey", "fingerprinter"]
 

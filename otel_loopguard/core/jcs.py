@@ -7,19 +7,27 @@ three bytes that UTF-8 would give it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from json.encoder import encode_basestring
 
 from .number import number_text
 from .unknown import MAX_DEPTH, UnreadableError
 
-__all__ = ["Pairs", "utf16_order", "write"]
+__all__ = ["Pairs", "object_of", "utf16_order", "write"]
 
 
 class Pairs(tuple[tuple[str, object], ...]):
     """The members of an object that names a key more than once, in their order."""
 
     __slots__ = ()
+
+
+def object_of(members: Iterable[tuple[str, object]]) -> dict[str, object] | Pairs:
+    """The members as a dict, or as `Pairs` where a key is named twice."""
+    pairs = Pairs(members)
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else pairs
 
 
 def utf16_order(text: str) -> bytes:

@@ -1,46 +1,38 @@
-"""Plain data after the rules for a tool's arguments: two calls are one where their normal forms are.
+"""Plain data after the rules that a policy declares for a tool: two calls are one where their normal forms are.
 
 Not the bytes of it (`jcs`), and no guess: what no rule names stays as it is. The rules of one field are applied in
-this order: JSON text is parsed, members are ignored or chosen, texts are composed (NFC), paths shortened, blanks
-trimmed or collapsed, case folded, numbers rounded, lists sorted; last, a member that equals its default is dropped.
+this order: JSON text is parsed, members are ignored or chosen, paths shortened, blanks trimmed or collapsed, case
+folded, numbers rounded, lists sorted; last, a member that equals its default is dropped.
 
 - Blanks are the six of ASCII: space, tab, line feed, vertical tab, form feed, carriage return. A text of nothing
   else stays as it is. A text of several lines is trimmed, never collapsed.
-- Rules for a field hold for all texts, or all numbers, in it.
-- In an object that names a key twice, such a member is never dropped for being null or a default.
+- `case_insensitive` and `round` hold for all texts and numbers in the field that they name.
+- In an object that names a key twice, that key's members are dropped by name alone, never for being null or a
+  default.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from .jcs import Pairs, write
-from .number import round_half_even
+from .jcs import Pairs, object_of, write
+from .mend import BLANKS
+from .number import rounded
 from .parse import parse
-from .policy import STRICT, ArgumentRules, KeyPath
+from .policy import ArgumentRules, KeyPath
+from .uniform import composed, uniform
 from .unknown import MAX_DEPTH, UnreadableError
 
-__all__ = ["BLANKS", "EXACT", "Normal", "composed", "short_path"]
+__all__ = ["Normal", "short_path"]
 
-BLANKS: Final = " \t\n\v\f\r"
 _RUN: Final = re.compile("[ \t]+")
 _LINE_END: Final = re.compile("[\n\v\f\r\x85\u2028\u2029]")
-
-
-def composed(text: str) -> str:
-    """``text`` in NFC; two halves of a surrogate pair that stand together become their character."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return unicodedata.normalize("NFC", text)
+_EVERY: Final = "[]"
+"""The segment of a key path that stands for every member of a list."""
 
 
 def short_path(text: str) -> str:
@@ -58,14 +50,18 @@ class _Field:
 
     def __init__(self) -> None:
         self.fields: dict[str, _Field] = {}
-        self.ignore = self.json = self.path = self.fold = self.unordered = False
+        self.ignore = False
+        self.json = False
+        self.path = False
+        self.fold = False
+        self.unordered = False
         self.chosen = False
-        """Named by `identity`, or on the way to a field that is."""
+        """Named by `identity`."""
         self.places: int | None = None
-        self.default: object = None
+        self.default: bytes | None = None
         """Canonical bytes of the value that equals absence."""
 
-    def below(self, path: Iterable[str]) -> _Field:
+    def at(self, path: Iterable[str]) -> _Field:
         """The field at ``path``, made where it has no rules yet."""
         found = self
         for segment in path:
@@ -74,44 +70,45 @@ class _Field:
 
 
 _NO_RULES: Final = _Field()
-_EVERY: Final = "[]"
 
 
 class Normal:
     """The normalisation that one `ArgumentRules` declares."""
 
+    __slots__ = ("_chosen", "_collapse", "_drop_nulls", "_fold", "_places", "_root", "_trim")
+
     def __init__(self, rules: ArgumentRules) -> None:
-        self._rules = rules
         self._drop_nulls = rules.drop_nulls
         self._trim = rules.text != "exact"
         self._collapse = rules.text == "collapse"
+        self._fold = rules.fold_case
+        self._places = rules.round_floats
         self._root = root = _Field()
-        self._chosen = _tree(rules.identity) if rules.identity is not None else None
+        self._chosen = None if rules.identity is None else _tree(rules.identity)
         for name in rules.volatile:
-            root.below([name]).ignore = True
+            root.at([name]).ignore = True
         for flag, paths in (
             ("ignore", rules.ignore), ("json", rules.json), ("path", rules.path), ("fold", rules.case_insensitive),
             ("unordered", rules.unordered),
         ):  # fmt: skip
             for path in paths:
-                setattr(root.below(path), flag, True)
+                setattr(root.at(path), flag, True)
         for path, places in rules.round.items():
-            root.below(path).places = places
+            root.at(path).places = places
         for name, value in rules.defaults.items():
-            path = tuple(name.split("."))
-            field = root.below(path)
-            field.default = write(self._value(value, field, MAX_DEPTH, rules.fold_case, rules.round_floats))
+            field = root.at([name])
+            field.default = write(self._value(uniform(value), field, MAX_DEPTH, fold=self._fold, places=None))
 
-    def normal(self, data: object) -> object:
-        """The normal form of plain data, which stays as it is.
+    def apply(self, data: object) -> object:
+        """The normal form of uniform data, which stays as it is.
 
-        Raises `UnreadableError` where the nesting or a number is beyond its bound.
+        Raises `UnreadableError` where JSON text in a field cannot be read, or nesting is beyond its bound.
         """
         if self._chosen is not None:
             data = _choose(data, self._chosen)
-        return self._value(data, self._root, MAX_DEPTH, self._rules.fold_case, None)
+        return self._value(data, self._root, MAX_DEPTH, fold=self._fold, places=None)
 
-    def _value(self, data: object, field: _Field, levels: int, fold: bool, places: int | None) -> object:
+    def _value(self, data: object, field: _Field, levels: int, *, fold: bool, places: int | None) -> object:
         if field.json and isinstance(data, str):
             data = _parsed(data)
         fold = fold or field.fold
@@ -124,56 +121,48 @@ class Normal:
             return self._number(data, places)
         if not levels:
             raise UnreadableError("too_large")
-        if isinstance(data, dict):
-            return self._object(data.items(), field, levels - 1, fold, places)
-        if isinstance(data, Pairs):
-            return self._object(data, field, levels - 1, fold, places)
+        if isinstance(data, dict | Pairs):
+            return object_of(self._members(data, field, levels - 1, fold=fold, places=places))
         if isinstance(data, list | tuple):
             inner = field.fields.get(_EVERY, _NO_RULES)
-            items = [self._value(item, inner, levels - 1, fold, places) for item in data]
+            items = [self._value(item, inner, levels - 1, fold=fold, places=places) for item in data]
             return sorted(items, key=write) if field.unordered else items
         raise TypeError(type(data).__name__)
 
-    def _object(self, members, field, levels, fold, places):  # type: ignore
-        rules = field.fields
-        found = []
+    def _members(
+        self, data: dict[str, object] | Pairs, field: _Field, levels: int, *, fold: bool, places: int | None
+    ) -> list[tuple[str, object]]:
+        kept: list[tuple[str, object]] = []
+        repeated: set[str] = set()
+        members: Iterable[tuple[str, object]] = data.items() if isinstance(data, dict) else data
+        if isinstance(data, Pairs):
+            repeated = {name for name, count in Counter(name for name, _ in data).items() if count > 1}
         for name, value in members:
-            key = composed(name)
-            inner = rules.get(key, _NO_RULES)
-            if not inner.ignore:
-                found.append((key, value, inner))
-        counts = Counter(key for key, _, _ in found)
-        pairs: list[tuple[str, object]] = []
-        for key, value, inner in found:
-            if value is None and self._drop_nulls and counts[key] == 1:
+            rules = field.fields.get(name, _NO_RULES)
+            if rules.ignore or (value is None and self._drop_nulls and name not in repeated):
                 continue
-            normal = self._value(value, inner, levels, fold, places)
-            if inner.default is not None and counts[key] == 1 and write(normal) == inner.default:
-                continue
-            pairs.append((key, normal))
-        members = dict(pairs)
-        return members if len(members) == len(pairs) else Pairs(pairs)
+            normal = self._value(value, rules, levels, fold=fold, places=places)
+            if rules.default is None or name in repeated or write(normal) != rules.default:
+                kept.append((name, normal))
+        return kept
 
     def _text(self, text: str, *, fold: bool) -> str:
-        text = composed(text)
         if self._trim:
             text = text.strip(BLANKS) or text
-            if self._collapse and not _LINE_END.search(text) and not text.isspace():
+            if self._collapse and not _LINE_END.search(text) and text.strip(BLANKS):
                 text = _RUN.sub(" ", text)
         return composed(text.casefold()) if fold else text
 
     def _number(self, number: int | float | Decimal, places: int | None) -> int | float | Decimal:
         if places is None:
-            places = self._rules.round_floats
-            if places is None or isinstance(number, int):
-                return number
-        return round_half_even(number, places)
+            places = None if isinstance(number, int) else self._places
+        return number if places is None else rounded(number, places)
 
 
 def _tree(paths: Iterable[KeyPath]) -> _Field:
     root = _Field()
     for path in paths:
-        root.below(path).chosen = True
+        root.at(path).chosen = True
     return root
 
 
@@ -182,11 +171,8 @@ def _choose(data: object, field: _Field) -> object:
     if field.chosen:
         return data
     if isinstance(data, dict | Pairs):
-        members = data.items() if isinstance(data, dict) else data
-        kept = [
-            (name, _choose(value, field.fields[composed(name)])) for name, value in members if composed(name) in field.fields
-        ]
-        return Pairs(kept) if isinstance(data, Pairs) else dict(kept)
+        members: Iterable[tuple[str, object]] = data.items() if isinstance(data, dict) else data
+        return object_of((name, _choose(value, field.fields[name])) for name, value in members if name in field.fields)
     if isinstance(data, list | tuple) and _EVERY in field.fields:
         return [_choose(item, field.fields[_EVERY]) for item in data]
     return data
@@ -194,10 +180,6 @@ def _choose(data: object, field: _Field) -> object:
 
 def _parsed(text: str) -> object:
     try:
-        return parse(text)
+        return uniform(parse(text))
     except ValueError:
         return text
-
-
-EXACT: Final = Normal(STRICT)
-"""Nothing but the "always" rules."""

@@ -1,4 +1,5 @@
-"""Numbers as canonical text: equal numbers have equal texts, however they were written or typed.
+"""Numbers: which of them are one, and how that one is written. Equal numbers have equal texts, however they were
+written or typed.
 
 Not arithmetic: nothing here is computed from a number whose digits could be astronomically many.
 
@@ -16,13 +17,16 @@ Not arithmetic: nothing here is computed from a number whose digits could be ast
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from math import isfinite
 from typing import Final
 
 from .unknown import MAX_DIGITS, UnreadableError
 
-__all__ = ["number_text", "round_half_even"]
+__all__ = ["number_text", "rounded", "uniform_number"]
 
-_EXACT: Final = 2**53
+Number = int | float | Decimal
+
+_GAPS: Final = 2**53
 """From here on not every integer is a double."""
 
 _SPELLED: Final = 12
@@ -31,88 +35,94 @@ _SPELLED: Final = 12
 _PLAIN_DIGITS: Final = 400
 _PLAIN: Final = 10**_PLAIN_DIGITS
 
-_MAX_BITS: Final = MAX_DIGITS * 3322 // 1000
+_MAX_BITS: Final = MAX_DIGITS * 3321 // 1000
 """log2(10) is 3.3219."""
 
+_NATIVE: Final = 0.00001
+"""The least double that the native JSON encoder writes as ECMAScript does; below it both use an exponent, from
+different points on."""
 
-def number_text(number: int | float | Decimal) -> str:
-    """Canonical text of a number that is no truth value.
 
-    Raises `UnreadableError` for an integer of more than `MAX_DIGITS` digits.
+def uniform_number(number: Number) -> Number:
+    """``number`` by the one of its types that equal numbers share: int where it is integral and has at most 400
+    digits, else float where the native encoder writes that as ECMAScript does, else `Decimal`.
+
+    Raises `UnreadableError` for more than `MAX_DIGITS` significant digits.
     """
     if isinstance(number, int):
-        return _integer_text(number)
+        if -_PLAIN < number < _PLAIN:
+            return number
+        if number.bit_length() > _MAX_BITS:
+            raise UnreadableError("too_large")
+        return Decimal(number)
     if isinstance(number, float):
-        return _float_text(number)
-    return _decimal_text(number)
-
-
-def _integer_text(number: int) -> str:
-    if -_PLAIN < number < _PLAIN:
-        return str(number)
-    if number.bit_length() > _MAX_BITS:
+        return _uniform_float(number)
+    if not number.is_finite():
+        return number
+    sign, digits, exponent = _significant(number)
+    if len(digits) > MAX_DIGITS:
         raise UnreadableError("too_large")
-    return _scientific(Decimal(number))
+    if exponent >= 0:
+        return int(number) if len(digits) + exponent <= _PLAIN_DIGITS else number
+    nearest = float(number)
+    if not isfinite(nearest) or Decimal(repr(nearest)) != number:
+        return number  # kept for `rounded`, and written as the nearest double
+    return _uniform_float(nearest)
 
 
-def _float_text(number: float) -> str:
-    if number.is_integer():
-        return str(_integer_of(number))
-    text = repr(number)
-    if "e" not in text:
-        return text if number == number and number not in (_INFINITY, -_INFINITY) else _NOT_FINITE[text]  # noqa: PLR0124 - NaN
-    # Not integral, so below 2^53: the exponent that Python writes is negative, below -4.
-    mantissa, _, exponent = text.partition("e-")
-    places = int(exponent)
-    if places > 6:  # ECMAScript writes 0.000001 in full and 1e-7 with an exponent
-        return f"{mantissa}e-{places}"
-    sign, digits = ("-", mantissa[1:]) if mantissa[0] == "-" else ("", mantissa)
-    return f"{sign}0.{'0' * (places - 1)}{digits.replace('.', '')}"
-
-
-_INFINITY: Final = float("inf")
-_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-
-def _integer_of(number: float) -> int:
-    if -_EXACT < number < _EXACT:
+def _uniform_float(number: float) -> Number:
+    if not isfinite(number):
+        return Decimal(number)
+    if not number.is_integer():
+        return number if number >= _NATIVE or number <= -_NATIVE else Decimal(repr(number))
+    if -_GAPS < number < _GAPS:
         return int(number)
     spelled = Decimal(repr(number))
     return int(spelled if len(_significant(spelled)[1]) <= _SPELLED else number)
 
 
-def _decimal_text(number: Decimal) -> str:
+def number_text(number: Number) -> str:
+    """Canonical text of a number.
+
+    Raises `UnreadableError` for more than `MAX_DIGITS` significant digits.
+    """
+    number = uniform_number(number)
+    if isinstance(number, int):
+        return str(number)  # at most 400 digits, which every limit of the interpreter allows
+    if isinstance(number, float):
+        return _double_text(number)
     if not number.is_finite():
         return "NaN" if number.is_nan() else "Infinity" if number > 0 else "-Infinity"
-    _, digits, exponent = _significant(number)
-    if exponent >= 0:
-        return _integer_text(int(number)) if len(digits) + exponent <= _PLAIN_DIGITS else _scientific(number)
-    nearest = float(number)
-    if nearest in (_INFINITY, -_INFINITY):  # beyond a double, so its fraction is below anything that could matter
-        return _scientific(number)
-    return _float_text(nearest)
-
-
-def _significant(number: Decimal) -> tuple[str, str, int]:
-    """Sign, digits without trailing noughts (none for nought), exponent of the last of them."""
-    sign, digits, exponent = number.as_tuple()
-    text = "".join(map(str, digits)).lstrip("0")
-    short = text.rstrip("0")
-    assert isinstance(exponent, int)  # finite, as every caller has made sure
-    return "-" if sign and short else "", short, exponent + len(text) - len(short) if short else 0
-
-
-def _scientific(number: Decimal) -> str:
     sign, digits, exponent = _significant(number)
-    if len(digits) > MAX_DIGITS:
-        raise UnreadableError("too_large")
-    return f"{sign}{digits}e{exponent}"
+    nearest = float(number) if exponent < 0 else _BEYOND
+    if not isfinite(nearest):
+        return f"{sign}{digits}e{exponent}"
+    return str(_uniform_float(nearest)) if nearest.is_integer() else _double_text(nearest)
 
 
-def round_half_even(number: int | float | Decimal, places: int) -> int | float | Decimal:
-    """``number`` rounded half to even, on the decimal as it is written (``2.675`` is exactly that, whatever a double
-    makes of it); infinities, NaN and numbers too large to have a fraction stay."""
-    exact = number if isinstance(number, Decimal) else Decimal(repr(number) if isinstance(number, float) else number)
+_BEYOND: Final = float("inf")
+
+
+def _double_text(number: float) -> str:
+    text = repr(number)
+    mantissa, _, exponent = text.partition("e-")
+    if not exponent:
+        return text
+    places = int(exponent)
+    if places > _ECMASCRIPT_PLACES:
+        return f"{mantissa}e-{places}"
+    sign, digits = ("-", mantissa[1:]) if mantissa[0] == "-" else ("", mantissa)
+    return f"{sign}0.{'0' * (places - 1)}{digits.replace('.', '')}"
+
+
+_ECMASCRIPT_PLACES: Final = 6
+"""ECMAScript writes 0.000001 in full and 1e-7 with an exponent."""
+
+
+def rounded(number: Number, places: int) -> Number:
+    """``number`` rounded half to even, on the decimal as it is written: ``2.675`` is exactly that, whatever a double
+    makes of it. Infinities, NaN and numbers too large to have such a place stay."""
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if not exact.is_finite():
         return number
     _, digits, exponent = _significant(exact)
@@ -123,7 +133,17 @@ def round_half_even(number: int | float | Decimal, places: int) -> int | float |
         return 0
     if len(digits) > MAX_DIGITS:
         raise UnreadableError("too_large")
-    return exact.quantize(Decimal((0, (1,), -places)), ROUND_HALF_EVEN, _ROUNDING)
+    return uniform_number(exact.quantize(Decimal((0, (1,), -places)), ROUND_HALF_EVEN, _ROUNDING))
 
 
 _ROUNDING: Final = Context(prec=MAX_DIGITS + 1, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def _significant(number: Decimal) -> tuple[str, str, int]:
+    """Sign, digits without noughts at either end (none for nought), exponent of the last of them."""
+    sign, digits, exponent = number.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    short = text.rstrip("0")
+    if not short or not isinstance(exponent, int):  # a text stands for NaN or an infinity, which have no digits here
+        return "", "", 0
+    return "-" if sign else "", short, exponent + len(text) - len(short)

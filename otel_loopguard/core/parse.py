@@ -1,4 +1,4 @@
-"""JSON text as plain data, nothing lost: every digit, every member of an object that names a key twice.
+"""JSON text as plain data, nothing lost: every digit of an integer, every member of an object that names a key twice.
 
 Not forgiving: a text that is not JSON is not parsed in part. Beyond RFC 8259 it reads what Python's own writer
 writes, `NaN` and the infinities, and any surrogate that is escaped.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Final
 
-from .jcs import Pairs
+from .jcs import object_of
 from .unknown import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, UnreadableError
 
 __all__ = ["parse"]
@@ -49,11 +50,6 @@ def _deeper(text: str) -> bool:
     return False
 
 
-def _members(pairs: list[tuple[str, object]]) -> object:
-    members = dict(pairs)
-    return members if len(members) == len(pairs) else Pairs(pairs)
-
-
 def _integer(literal: str) -> int | Decimal:
     return int(literal) if len(literal) <= _SAFE_DIGITS else _long(literal)
 
@@ -70,17 +66,12 @@ def _long(literal: str) -> Decimal:
 
 def _real(literal: str) -> float | Decimal:
     number = float(literal)
-    if number - number == 0 and len(literal) <= 16:  # finite, and too short for a double to lose a digit
-        return number
-    if len(literal) > MAX_DIGITS:
-        raise UnreadableError("too_large")
+    if isfinite(number):
+        return number  # what every parser of JSON gives to the tool
     try:
-        exact = Decimal(literal)
+        return Decimal(literal)
     except InvalidOperation:  # an exponent of more than eighteen digits
         raise UnreadableError("too_large") from None
-    if number - number == 0 and (number.is_integer() or exact == Decimal(repr(number))):
-        return number
-    return exact
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer, parse_float=_real)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_integer, parse_float=_real, parse_constant=Decimal)

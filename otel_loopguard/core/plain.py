@@ -15,20 +15,28 @@ import dataclasses
 import datetime
 import enum
 from base64 import b64encode
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
-from operator import index
-from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
-from typing import Final
+from operator import attrgetter
+from types import BuiltinFunctionType, FunctionType, SimpleNamespace
+from typing import Final, cast
 
 from .call import ABSENT
-from .jcs import Pairs, write
-from .normal import EXACT
+from .jcs import Pairs, object_of, write
 from .number import number_text
+from .uniform import uniform
 from .unknown import MAX_BYTES, MAX_DEPTH, MAX_NODES, UnreadableError
 
 __all__ = ["plain"]
+
+_SCALARS: Final = frozenset([str, int, float, bool, type(None), Decimal])
+
+_UNWRAP: Final = ("get_secret_value", "tolist")
+"""A masked secret of pydantic; arrays and scalars of numpy and its kin."""
+
+_NOT_READ: Final = ("__next__", "__anext__", "__await__", "read", "recv")
+"""Reading these would consume them."""
 
 
 def plain(value: object) -> object:
@@ -37,29 +45,32 @@ def plain(value: object) -> object:
     Raises `UnreadableError` alone: for what is too large or too deep (a cycle is endless), and for what holds an
     object without readable state.
     """
-    return _Reader().read(value, MAX_DEPTH)
+    return _Walk().read(value, MAX_DEPTH)
 
 
-class _Reader:
-    """One walk, with what it may still read."""
+class _Walk:
+    """One walk, with how much it may still read."""
+
+    __slots__ = ("_left",)
 
     def __init__(self) -> None:
         self._left = MAX_NODES
 
     def read(self, value: object, levels: int) -> object:
+        """Plain data of ``value``, at most ``levels`` deep."""
         self._left -= 1
         if self._left < 0:
             raise UnreadableError("too_large")
         kind = type(value)
         if kind in _SCALARS:
             return value
-        if not levels:
+        if levels < 0:
             raise UnreadableError("too_large")
-        if kind is dict:
-            return self._object(value.items(), levels)  # type: ignore[attr-defined] # is a dict
-        if kind is list or kind is tuple:
-            return [self.read(item, levels - 1) for item in value]  # type: ignore[attr-defined] # is a list
         try:
+            if kind is dict:
+                return self._object(cast("dict[object, object]", value).items(), levels)
+            if kind is list or kind is tuple:
+                return self._list(cast("list[object]", value), levels)
             return self._foreign(value, levels)
         except UnreadableError:
             raise
@@ -68,43 +79,43 @@ class _Reader:
         except Exception:  # noqa: BLE001 - code of the host's objects: whatever it raises, there is nothing to read
             raise UnreadableError("absent") from None
 
-    def _object(self, members: object, levels: int) -> object:
-        pairs = [(_key(name), self.read(item, levels - 1)) for name, item in members]  # type: ignore[attr-defined]
-        found = dict(pairs)
-        return found if len(found) == len(pairs) else Pairs(pairs)
+    def _object(self, members: Iterable[tuple[object, object]], levels: int) -> object:
+        found: list[tuple[str, object]] = []
+        for name, item in members:
+            found.append((_key(name), self.read(item, levels - 1)))
+        return object_of(found)
+
+    def _list(self, items: Iterable[object], levels: int) -> list[object]:
+        found: list[object] = []
+        for item in items:
+            found.append(self.read(item, levels - 1))  # noqa: PERF401 - a comprehension takes a frame of its own
+        return found
 
     def _foreign(self, value: object, levels: int) -> object:
         if value is ABSENT:
             raise UnreadableError("absent")
         if isinstance(value, enum.Enum):
             return self.read(value.value, levels - 1)
+        if isinstance(value, Pairs):
+            return self._object(value, levels)
         scalar = _scalar(value)
         if scalar is not None:
             return scalar
-        if isinstance(value, Pairs):
-            return self._object(value, levels)
         members = _members(value)
         if members is not None:
-            return self._object(members.items(), levels)
+            return self._object(members, levels)
         if isinstance(value, Set):
-            items = [self.read(item, levels - 1) for item in value]
-            return sorted(items, key=_canonical_order)
+            return sorted(self._list(value, levels), key=_canonical_order)
         if isinstance(value, Sequence):
-            return [self.read(item, levels - 1) for item in value]
+            return self._list(value, levels)
         for name in _UNWRAP:
-            method = getattr(type(value), name, None)
-            if method is not None:
-                return self.read(method(value), levels - 1)
+            if hasattr(type(value), name):
+                return self.read(getattr(value, name)(), levels - 1)
         return _text(value)
 
 
-_SCALARS: Final = frozenset([str, int, float, bool, type(None), Decimal])
-
-_UNWRAP: Final = ("get_secret_value", "tolist")
-"""A masked secret of pydantic; arrays and scalars of numpy and its kin."""
-
-
 def _scalar(value: object) -> object:
+    """An instance of a subclass of a scalar as that scalar, or a value that has one scalar form; else None."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, float):
@@ -120,41 +131,44 @@ def _scalar(value: object) -> object:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, Fraction):
-        return index(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
     if isinstance(value, type | FunctionType | BuiltinFunctionType):
         return f"{value.__module__}.{value.__qualname__}"
     return None
 
 
-def _members(value: object) -> Mapping[object, object] | None:
+def _members(value: object) -> Iterable[tuple[object, object]] | None:
     """The members of an object that is data by its class; None for any other."""
     kind = type(value)
     if isinstance(value, Mapping):
-        return {name: value[name] for name in value} if not isinstance(value, dict) else value
+        return [(name, value[name]) for name in value]
+    if hasattr(kind, "model_fields") or hasattr(kind, "__fields__"):  # pydantic 2 and 1
+        dump = getattr(value, "model_dump", None) or getattr(value, "dict", None)
+        if callable(dump):
+            return list(dump().items())
+    names: Iterable[str] = ()
     if dataclasses.is_dataclass(kind):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(kind) if hasattr(value, field.name)}
-    for name in ("model_dump", "dict"):  # pydantic 2 and 1
-        if hasattr(kind, name) and (hasattr(kind, "model_fields") or hasattr(kind, "__fields__")):
-            found = getattr(kind, name)(value)
-            return found if isinstance(found, Mapping) else None
-    if isinstance(value, SimpleNamespace):
-        return dict(vars(value))
-    for name in ("__struct_fields__", "__attrs_attrs__"):  # msgspec, attrs
-        fields = getattr(kind, name, None)
-        if fields is not None:
-            names = [str(getattr(field, "name", field)) for field in fields]
-            return {name: getattr(value, name) for name in names if hasattr(value, name)}
-    return None
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif isinstance(value, SimpleNamespace):
+        names = list(vars(value))
+    elif hasattr(kind, "__struct_fields__"):  # msgspec
+        names = kind.__struct_fields__
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = map(attrgetter("name"), kind.__attrs_attrs__)
+    else:
+        return None
+    return [(name, getattr(value, name)) for name in names if hasattr(value, name)]
 
 
 def _text(value: object) -> str:
-    """The text of an object whose class wrote one; the default one holds an address."""
+    """The text of an object whose class writes one of its own; the inherited one holds an address."""
     kind = type(value)
-    if isinstance(value, MethodType) or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
-        raise UnreadableError("absent")
-    if hasattr(kind, "__next__") or hasattr(kind, "__anext__") or hasattr(kind, "__await__"):
+    silent = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+    if silent or any(hasattr(kind, name) for name in _NOT_READ):
         raise UnreadableError("absent")
     text = str(value)
+    if len(text) > MAX_BYTES:
+        raise UnreadableError("too_large")
     if " at 0x" in text:
         raise UnreadableError("absent")
     return str.__str__(text)
@@ -165,18 +179,13 @@ def _key(name: object) -> str:
         return name
     if isinstance(name, enum.Enum):
         return _key(name.value)
-    if isinstance(name, str):
-        return str.__str__(name)
     if name is None or name is True or name is False:
         return {None: "null", True: "true", False: "false"}[name]
-    if isinstance(name, int | float | Decimal):
-        return number_text(name)
-    try:
-        scalar = _scalar(name)
-        return scalar if isinstance(scalar, str) else _text(name)
-    except Exception:  # noqa: BLE001 - as above
-        raise UnreadableError("absent") from None
+    scalar = name if type(name) in _SCALARS else _scalar(name)
+    if isinstance(scalar, int | float | Decimal):
+        return number_text(scalar)
+    return scalar if isinstance(scalar, str) else _text(name)
 
 
 def _canonical_order(item: object) -> bytes:
-    return write(EXACT.normal(item))
+    return write(uniform(item))

@@ -22,8 +22,8 @@ MAX_DEPTH: Final = 254
 MAX_DIGITS: Final = 10_000
 """Longest integer, in decimal digits; converting one costs the square of its length."""
 
-MAX_NODES: Final = 250_000
-"""Most values that are taken one by one from objects which are not plain data already."""
+MAX_NODES: Final = 500_000
+"""Most values that are read one by one, as objects need it that are not plain data already: half a second."""
 
 
 @dataclass(frozen=True, slots=True)
