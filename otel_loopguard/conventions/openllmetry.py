@@ -23,7 +23,7 @@ from ._decode import (
     unwrapped,
     was_cut,
 )
-from ._record import ContentKeys, RawCall, Record, Role
+from ._record import ABSENT, ContentKeys, RawCall, Record, Role
 
 __all__ = ["OpenLLMetry"]
 
@@ -137,8 +137,8 @@ def _arguments(written: object, tool: str) -> _Asked:
     if isinstance(written, str) and not written.startswith("{"):
         return _Asked(written)
     parts = members(written)
-    if parts is None:
-        return _Asked(written)
+    if parts is None:  # a broken envelope is not the arguments, and no two are alike
+        return _Asked(ABSENT if isinstance(written, str) and written.startswith(_CALLBACK) else written)
     if "input_str" in parts and "inputs" in parts:
         kwargs = members(parts.get("kwargs")) or {}
         inputs = parts["inputs"] if parts["inputs"] is not None else parts["input_str"]

@@ -78,7 +78,7 @@ def read(record: Record) -> RawCall | None:
         found = convention.read(record)
         if found is not None:
             call = found if call is None else _filled(call, found)
-    if call is None or call.tool in _NOT_TOOLS:
+    if call is None or call.tool in _NOT_TOOLS or record.name in _NOT_TOOLS:
         return None
     if not call.tool:
         call = msgspec.structs.replace(call, tool=record.name)

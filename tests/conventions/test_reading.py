@@ -1,0 +1,92 @@
+"""All conventions together: what one span of several families says, what is dismissed, what must not be forgotten."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+from opentelemetry.semconv._incubating import attributes as semconv
+
+from otel_loopguard import conventions
+from otel_loopguard.conventions import CONTENT, CONVENTIONS, MARKERS, NAMES, Record, read, role
+from otel_loopguard.conventions.gen_ai import IGNORED as GEN_AI_IGNORED
+from otel_loopguard.conventions.mcp import IGNORED as MCP_IGNORED
+
+
+def test_other_spans_are_dismissed() -> None:
+    """A span with none of the markers is no call and no agent's, whatever it is called."""
+    record = Record("span", "POST /tools/call", {"http.request.method": "POST", "url.path": "/tools", "tool": "a"})
+    assert MARKERS.isdisjoint(record.attributes)
+    assert read(record) is None
+    assert role(record) is None
+
+
+def test_later_families_fill_what_earlier_ones_leave() -> None:
+    """One span, two instrumentations: hidden arguments of one are read from the other, so are ids and errors."""
+    record = Record(
+        "span",
+        "execute_tool search",
+        {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "search",
+            "input.value": "__REDACTED__",
+            "output.value": "__REDACTED__",
+            "session.id": "s",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "search",
+            "gen_ai.tool.call.arguments": '{"q":"a"}',
+            "gen_ai.tool.call.result": "found",
+            "gen_ai.tool.call.id": "c1",
+            "gen_ai.agent.name": "a",
+            "gen_ai.agent.call.id": "r",
+        },
+    )
+    call = read(record)
+    assert call is not None
+    assert (call.family, call.arguments, call.result) == ("openinference", '{"q":"a"}', "found")
+    assert (call.call_id, call.agent, call.agent_call_id, call.conversation_id) == ("c1", "a", "r", "s")
+
+
+def test_names_and_content_of_all() -> None:
+    """Names are told apart, unions are unions, and no family keeps content under a key by which it is known."""
+    assert len({convention.name for convention in CONVENTIONS}) == len(CONVENTIONS)
+    for convention in CONVENTIONS:
+        assert convention.markers <= MARKERS
+        assert set(convention.names) <= set(NAMES)
+        assert convention.content.tool <= CONTENT.tool
+        assert convention.content.messages <= CONTENT.messages
+        assert convention.content.events <= CONTENT.events
+        assert set(convention.content.message_prefixes) <= set(CONTENT.message_prefixes)
+
+
+def test_every_file_is_in_the_tuple() -> None:
+    """A convention that is written but not asked would be silently inert."""
+    files = {module.name for module in pkgutil.iter_modules(conventions.__path__) if not module.name.startswith("_")}
+    known = {type(convention).__module__.rpartition(".")[2] for convention in CONVENTIONS}
+    assert files - {"reading"} == known
+
+
+def test_exports() -> None:
+    """The package hands on what its modules define, and says so."""
+    assert len(set(conventions.__all__)) == len(conventions.__all__)
+    assert all(hasattr(conventions, name) for name in conventions.__all__)
+
+
+def _handled() -> str:
+    """The source of all conventions: an attribute that none of them spells is one that none of them handles."""
+    folder = Path(conventions.__file__).parent
+    return "".join(path.read_text() for path in sorted(folder.glob("*.py")))
+
+
+@pytest.mark.parametrize(("module", "prefix"), [("gen_ai_attributes", "gen_ai.tool."), ("mcp_attributes", "mcp.")])
+def test_semantic_conventions(module: str, prefix: str) -> None:
+    """Every tool and MCP attribute of the installed semantic conventions is read, or ignored on purpose."""
+    found = vars(importlib.import_module(f"{semconv.__name__}.{module}"))
+    names = {value for value in found.values() if isinstance(value, str) and value.startswith(prefix)}
+    assert names
+    source = _handled()
+    ignored = GEN_AI_IGNORED | MCP_IGNORED
+    assert {name for name in names if f'"{name}"' not in source} == set()
+    assert {name for name in ignored if source.count(f'"{name}"') != 1} == set(), "ignored and yet read"
