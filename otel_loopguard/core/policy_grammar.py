@@ -155,7 +155,8 @@ _POLL: Final = section(
 )
 _PAGE: Final = section(Field("cursor", _ARGUMENT, "the argument that must advance"), required=("cursor",))
 _TOOL: Final = section(
-    *_THRESHOLDS,
+    # A lap is made of several tools' calls, so its thresholds are the whole policy's.
+    *(field for field in _THRESHOLDS if field.name != "cycle"),
     Field("mode", _MODE, "what a guard does for this tool"),
     Field("arguments", _ARGUMENTS, "which arguments are equal"),
     Field("result", _RESULT, "which results are equal"),

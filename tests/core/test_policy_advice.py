@@ -25,7 +25,7 @@ KEY = "every repeat is allowed, so the key is never asked for"
         ("window: 4", None, [SMALL.format(4), LOWERED], "$.window"),
         ("window: 12", 12, [GAP.format(12) + "write a window from 8 to 11"], "$.window"),
         ("{}", 9, [GAP.format(9) + "write a window of 8"], "$.window"),
-        ("tools: {t: {cycle: {max_period: 10}}}", 9, [GAP.format(9) + BELOW], "$.window"),
+        ("defaults: {cycle: {max_period: 10}}", 9, [GAP.format(9) + BELOW], "$.window"),
         ("{}", 4, [GAP.format(4) + TOO_SMALL], "$.window"),
         ("tools: {t: {kind: poll}}", None, [POLLER], "$.tools.t"),
         (

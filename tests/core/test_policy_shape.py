@@ -60,6 +60,11 @@ WRONG_FILES = [
         "expected a whole number of at most 2147483647, got the number 3000000000",
     ),
     (
+        "tools: {t: {cycle: {nudge: 3}}}",
+        "$.tools.t.cycle",
+        "unknown key `cycle`",
+    ),
+    (
         "defaults: {cycle: {max_period: 1}}",
         "$.defaults.cycle.max_period",
         "expected a whole number from 2 to 64, got the number 1",
