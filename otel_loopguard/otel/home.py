@@ -1,0 +1,2 @@
+"""placeholder"""
+def live_for(settings, lp, mp): raise NotImplementedError

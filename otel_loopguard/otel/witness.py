@@ -1,0 +1,114 @@
+"""What an ending span tells about a run: the call that it is, or the decision of a model that calls follow.
+
+Not the writing on it: the processor does that with what comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+from weakref import ReferenceType, ref
+
+from opentelemetry import context as otel_context
+from opentelemetry.context import Context
+
+from otel_loopguard.conventions import RawCall, Record, role
+from otel_loopguard.core.call import Turn
+from otel_loopguard.correlate import NOWHERE, Siblings, Surroundings, place
+from otel_loopguard.live import Found, Live, Sighting, Taken
+
+from .nesting import Nesting
+from .open_span import OpenSpan, OpenSpans
+from .surroundings import surroundings_of
+
+__all__ = ["Witness"]
+
+
+class Witness:
+    """The open spans of one processor, and what their ends say."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self.spans = OpenSpans()
+        self.nesting = Nesting(live, self.spans)
+        self._last: tuple[ReferenceType[Context] | None, Surroundings] = (None, NOWHERE)
+        self.renew()
+
+    def renew(self) -> None:
+        """A fresh lock: what a forked child needs."""
+        self._lock = threading.Lock()
+
+    def tool(self, here: OpenSpan, record: Record, raw: RawCall) -> tuple[Taken | None, tuple[Found, ...]]:
+        """The call of an ending tool span as it was taken in (None: dropped), and what was found by its end."""
+        end_ns = record.end_ns or 0
+        around = list(self.spans.around(here))
+        outermost = self.nesting.outermost(around, raw.tool, raw.call_id) if around else None
+        where = place(
+            raw,
+            trace_id=record.trace_id,
+            parent_span_id=record.parent_span_id,
+            ancestors=[span.reading().ancestor for span in around],
+            surroundings=self._surroundings(here.context),
+        )
+        turn, is_known = where.turn, True
+        if turn is None:
+            turn, is_known = self._turn(outermost or here, record)
+        seen = Sighting(
+            raw, where, record.attributes, record.resource, record.trace_id, (outermost or here).ids().span_id,
+            here.identity, record.start_ns or 0, end_ns, turn, is_known,
+        )  # fmt: skip
+        call, outcome = self._live.read(seen)
+        copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
+        if copy is not None and (copy.observation is not None or call.fingerprint is None):
+            taken: Taken | None = copy
+            if copy.outcome.kind == "missing":
+                copy.outcome = outcome
+        else:
+            may_wait = call.fingerprint is None and self.nesting.may_wait(here, outermost)
+            taken = self._live.take(seen, call, outcome, copy_of=copy, may_wait=may_wait)
+            found += taken.found if taken is not None else ()
+        if taken is not None:
+            self.nesting.leave(here, taken, end_ns)
+        return taken, found
+
+    def other(self, here: OpenSpan, record: Record) -> None:
+        """A span of some family that is no tool call ended."""
+        told = role(record)
+        if told is not None and told.kind == "model":
+            parent = self.spans.get(here.parent_id)
+            if parent is not None:
+                with self._lock:
+                    self._siblings(parent).model(record.span_id, record.start_ns)
+        if self.nesting.inner:
+            self.nesting.pass_on(here, record.end_ns or 0)
+
+    def _turn(self, first: OpenSpan, record: Record) -> tuple[Turn, bool]:
+        """The turn of a call by the spans around its earliest-started one, and whether a model's decision names it."""
+        parent = self.spans.get(first.parent_id)
+        span_id = first.ids().span_id
+        if parent is None:
+            return span_id, False
+        span = first.span()
+        start_ns = record.start_ns if span is None else span.start_time
+        with self._lock:
+            siblings = self._siblings(parent)
+            turn = siblings.turn(span_id, start_ns, record.end_ns)
+            return turn, siblings.is_model(turn)
+
+    @staticmethod
+    def _siblings(parent: OpenSpan) -> Siblings:
+        if parent.siblings is None:
+            parent.siblings = Siblings()
+        return parent.siblings
+
+    def _surroundings(self, context: Context) -> Surroundings:
+        """What a context says; spans that start in one context share the object, so the last one is remembered.
+
+        Weakly: a context holds its current span.
+        """
+        if not context:
+            context = otel_context.get_current()
+        held, told = self._last
+        if held is None or held() is not context:
+            told = surroundings_of(context)
+            self._last = (ref(context), told)
+        return told
