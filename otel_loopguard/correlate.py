@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from otel_loopguard.conventions import RawCall, Role
 from otel_loopguard.core.call import Turn
 
 __all__ = ["NOWHERE", "Ancestor", "Place", "Siblings", "Surroundings", "is_new_message", "place"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ancestor:
+class Ancestor(msgspec.Struct, frozen=True):
     """A span that encloses a call, as far as it is known when the call is placed."""
 
     span_id: str
@@ -26,8 +27,7 @@ class Ancestor:
     """None: no span of an agent, or not known (yet)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What is known beside the call's own record and its ancestors."""
 
     given_run: str | None = None
@@ -48,8 +48,7 @@ NOWHERE: Final = Surroundings()
 """Nothing is known from code or context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a call stands."""
 
     run_id: str
@@ -90,7 +89,7 @@ def place(
         surroundings: What code and context say.
 
     """
-    roles = [ancestor.role for ancestor in ancestors if ancestor.role is not None]
+    roles = [ancestor.role for ancestor in ancestors if ancestor.role is not None] if ancestors else []
     run_id = surroundings.given_run or call.run_id or surroundings.run_id or _first(roles, "run_id")
     run_id = run_id or call.agent_call_id or surroundings.agent_call_id or _first(roles, "agent_call_id")
     by_conversation = run_id is None

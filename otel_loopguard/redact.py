@@ -7,9 +7,10 @@ is to be removed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
+
+import msgspec
 
 from otel_loopguard.conventions import CONTENT, Event, Record
 from otel_loopguard.names import REDACTED
@@ -34,11 +35,10 @@ _KEYS: Final = CONTENT.tool | CONTENT.messages | CONTENT.events
 _PREFIXES: Final = (*CONTENT.tool_prefixes, *CONTENT.message_prefixes)
 
 
-@dataclass(frozen=True, slots=True)
-class Redaction:
+class Redaction(msgspec.Struct, frozen=True):
     """What to remove from one span."""
 
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The attributes to set, each to `[REDACTED]`."""
     events: tuple[Event, ...] | None = None
     """All the span's events in their order, rewritten; None: they stay as they are."""
@@ -65,12 +65,14 @@ def redaction(record: Record, *, is_tool: bool, content: ContentMode, exceptions
     of_exceptions = everything or exceptions != "keep"
     taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
     keys = [key for key, value in record.attributes.items() if taken(key) and value != REDACTED]
-    events, of_events = _events(record.events, taken) if record.events else (None, [])
+    events, listed = _events(record.events, taken) if record.events else (None, [])
     drop_status = of_exceptions and record.status_message not in ("", REDACTED)
-    if not (keys or of_events or drop_status):
+    if drop_status:
+        listed.append(STATUS_KEY)
+    if not keys and not listed:
         return NOTHING
-    listed = {*keys, *of_events, STATUS_KEY} if drop_status else {*keys, *of_events}
-    return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(sorted(listed)))
+    named = sorted({*keys, *listed}) if listed else sorted(keys)
+    return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(named))
 
 
 def _taken(*, of_content: bool, of_exceptions: bool) -> Callable[[str], bool]:

@@ -26,7 +26,9 @@ __all__ = [
 ]  # fmt: skip
 
 _HIDING: Final = frozenset("[<({_*R ")
-"""How a placeholder can begin: tells most content apart at no cost."""
+_CONTENT: Final = frozenset(['{"', "{'", '["', "['", "[{", "{}", "[]"])
+"""How a placeholder begins and how it does not: tells most content apart at no cost."""
+_LONGEST_PLACEHOLDER: Final = 120
 
 _NO_CALL_ID: Final = frozenset(["<not specified>", "unknown", "none", "null", "n/a"])
 """What Google ADK, Agent Framework and others write where there is no id."""
@@ -107,7 +109,11 @@ def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
 
 def is_hidden(value: object) -> bool:
     """Whether the value says only that content was taken away, or is no value at all."""
-    return value is ABSENT or (isinstance(value, str) and value[:1] in _HIDING and withheld(value) is not None)
+    if not isinstance(value, str):
+        return value is ABSENT
+    if len(value) > _LONGEST_PLACEHOLDER or value[:1] not in _HIDING or value[:2] in _CONTENT:
+        return False
+    return withheld(value) is not None
 
 
 def first_content(attributes: Mapping[str, object], keys: Iterable[str]) -> object:

@@ -119,8 +119,7 @@ class RawCall(msgspec.Struct, frozen=True):
         return f"RawCall(family={self.family!r}, tool={self.tool!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """What a record that is no tool call tells about the calls below or after it."""
 
     kind: Literal["agent", "model", "step"]

@@ -67,11 +67,13 @@ class OpenLLMetry:
         kind = attributes.get(_KIND)
         if kind == "handoff":
             return self._handoff(record)
-        written = first_content(attributes, _INPUTS)
         if kind == "task" and not record.name.startswith(_LLAMA_INDEX_TOOL):
             return None
-        if kind not in ("tool", "task") and not (isinstance(written, str) and written.startswith(_CALLBACK)):
-            return None
+        if kind not in ("tool", "task"):
+            written = attributes.get("gen_ai.tool.call.arguments")
+            if not isinstance(written, str) or not written.startswith(_CALLBACK):
+                return None
+        written = first_content(attributes, _INPUTS)
         answer = _answer(first_content(attributes, _OUTPUTS))
         tool = first_name(attributes, "gen_ai.tool.name", "traceloop.entity.name") or answer.tool
         if not tool and record.name.endswith(".tool"):
