@@ -254,3 +254,20 @@ def test_any_span(attributes: dict[str, object], events: list[Event], status: st
     assert (found is NOTHING) == (not found.keys)
     again = Record("span", "t", after, rewritten, status_message=described)
     assert redaction(again, is_tool=True, content="redact", exceptions="drop") is NOTHING
+
+
+SAID = ("notes/a.txt", "hello", "tool failed", "Please try again", '"text":"go"', '"content": "go"', "'go'")
+"""What arguments, results, errors and messages of the recorded scripts say."""
+
+
+def test_nothing_that_was_said_survives_redact_all(shared: Path) -> None:
+    """Of no recorded span, of whatever kind, does anything leave that the scripts said."""
+    spans = itertools.chain.from_iterable(records(path) for path in sorted((shared / "spans").glob("*.json")))
+    seen = 0
+    for span in spans:
+        found = redaction(span, is_tool=read(span) is not None, content="redact_all", exceptions="keep")
+        seen += found is not NOTHING
+        attributes, events, status = _apply(span, found)
+        left = json.dumps([attributes, [event.attributes for event in events], status])
+        assert not [word for word in SAID if word in left], (span.name, span.scope)
+    assert seen > 250

@@ -82,6 +82,9 @@ class Failure(NamedTuple):
     message: str | None
 
 
+_NO_FAILURE: Final = Failure(is_error=False, error_type=None, message=None)
+
+
 def name_of(value: object) -> str | None:
     """A name or an id as text; None for what is empty or no scalar."""
     if isinstance(value, str):
@@ -269,21 +272,23 @@ def was_cut(value: object, limit: int | None) -> bool:
 
     Without a known limit, long JSON that ends before it is complete counts as cut.
     """
-    if isinstance(value, str) and (value.endswith(_CUT_MARKS) or (limit is None and _ends_early(value))):
-        return True
-    return _fills(value, limit)
+    if isinstance(value, str):
+        if limit is not None:
+            return len(value) >= limit or value.endswith(_CUT_MARKS)
+        return _ends_early(value) if len(value) >= _SHORTEST_CUT else value.endswith(_CUT_MARKS)
+    return limit is not None and _fills(value, limit)
 
 
 def result_of(value: object, limit: int | None) -> object:
     """A result, or `ABSENT` where a known limit cut it: two results that begin alike are not the same."""
-    if _fills(value, limit):
+    if limit is not None and _fills(value, limit):
         return ABSENT
     return str(value) if isinstance(value, Json) else value
 
 
-def _fills(value: object, limit: int | None, depth: int = 0) -> bool:
+def _fills(value: object, limit: int, depth: int = 0) -> bool:
     """Whether any text in the value is as long as the limit allows."""
-    if limit is None or depth > _DEEPEST:
+    if depth > _DEEPEST:
         return False
     if isinstance(value, str):
         return len(value) >= limit
@@ -293,7 +298,9 @@ def _fills(value: object, limit: int | None, depth: int = 0) -> bool:
 
 
 def _ends_early(text: str) -> bool:
-    if len(text) < _SHORTEST_CUT or text[0] not in "{[":
+    if text.endswith(_CUT_MARKS):
+        return True
+    if text[0] not in "{[":
         return False
     balanced = text.count("{") == text.count("}") and text.count("[") == text.count("]")
     if text[-1] in "}]" and balanced:
@@ -315,9 +322,10 @@ def failure(record: Record, *, flagged: bool = False, text: object = None) -> Fa
 
     The message is the exception's where one was recorded, else the status description, else ``text``.
     """
-    error_type = name_of(record.attributes.get("error.type"))
-    if not (flagged or record.error or error_type is not None):
-        return Failure(is_error=False, error_type=None, message=None)
+    written = record.attributes.get("error.type")
+    if written is None and not flagged and not record.error:
+        return _NO_FAILURE
+    error_type = name_of(written)
     message: object = None
     for event in record.events:
         if event.name == "exception":
