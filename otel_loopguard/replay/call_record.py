@@ -21,6 +21,7 @@ from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.errors import RecordError
+from otel_loopguard.replay.line import members
 from otel_loopguard.stream.reader import call_readers
 from otel_loopguard.stream.record import CallRecord
 
@@ -112,13 +113,17 @@ def _decoded(decoder: msgspec.json.Decoder[Fields], line: bytes) -> Fields:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
         raise RecordError(_readable(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    # A lone surrogate, which JSON can spell and a strict parser refuses: content is content.
-    fields = json.loads(line)
-    held = {name: msgspec.Raw(json.dumps(fields.pop(name)).encode()) for name in _CONTENT if name in fields}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        held = {name: msgspec.Raw(text) for name, text in members(line).items()}
+    content = {name: held.pop(name) for name in _CONTENT if name in held}
     try:
-        return msgspec.structs.replace(msgspec.convert(fields, Fields), **held)
+        fields = {name: json.loads(bytes(text)) for name, text in held.items() if name in Fields.__struct_fields__}
+    except RecursionError:
+        raise RecordError("values are nested too deep") from None
+    except ValueError:
+        raise RecordError("a number has too many digits") from None
+    try:
+        return msgspec.structs.replace(msgspec.convert(fields, Fields), **content)
     except msgspec.ValidationError as error:
         raise RecordError(_readable(str(error))) from None
 

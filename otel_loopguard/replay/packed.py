@@ -60,7 +60,7 @@ _CALLS: Final = msgspec.msgpack.Decoder(tuple[int, _Record])
 
 def pack_call(record: CallRecord, index: int) -> bytes:
     """A placed call and where it came; its run id is the group's."""
-    return _ENCODER.encode((index, _record(record)))
+    return _encoded(index, _record(record))
 
 
 def unpack_call(item: bytes, run_id: str) -> tuple[int, CallRecord]:
@@ -80,7 +80,7 @@ def pack_span(span: Span, index: int) -> bytes:
         None if span.call is None else _record(msgspec.structs.replace(span.call, trace_id="")),
         span.hints,
     )
-    return _ENCODER.encode((index, packed))
+    return _encoded(index, packed)
 
 
 def unpack_span(item: bytes, trace_id: str) -> tuple[int, Span]:
@@ -94,6 +94,22 @@ def unpack_span(item: bytes, trace_id: str) -> tuple[int, Span]:
     return index, Span(
         trace_id, span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.role, call, span.hints
     )
+
+
+def _encoded(index: int, item: _Record | _Span) -> bytes:
+    try:
+        return _ENCODER.encode((index, item))
+    except UnicodeEncodeError:
+        return _ENCODER.encode((index, _spelled(msgspec.to_builtins(item))))
+
+
+def _spelled(value: object) -> object:
+    """Names that hold lone surrogates, which no encoding has, with these spelled out."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, (list, tuple)):
+        return [_spelled(member) for member in value]
+    return {name: _spelled(member) for name, member in value.items()} if isinstance(value, dict) else value
 
 
 def _record(record: CallRecord) -> _Record:

@@ -7,17 +7,14 @@ the whole trace is, so spans wait by trace and calls by run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
-
-import msgspec
 
 from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
 from otel_loopguard.replay.call_record import CallRecordReader
+from otel_loopguard.replay.line import member_names, parsed
 from otel_loopguard.replay.packed import pack_call, pack_span, unpack_call, unpack_span
 from otel_loopguard.replay.spool import Spool
 from otel_loopguard.stream.otlp_json import REQUESTS, records
@@ -26,8 +23,6 @@ from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import placed
 
 __all__ = ["RecordedRun", "Traces"]
-
-_KEYS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +56,9 @@ class Traces:
 
     def add(self, line: bytes) -> None:
         """Take in one line; `RecordError` says what is wrong with it, and then nothing of it was taken."""
-        names = _member_names(line)
+        names = member_names(line)
         if names & REQUESTS:
-            self._add_request(_parsed(line))
+            self._add_request(parsed(line))
         elif names & {"run_id", "tool"}:
             record = self._calls.read(line)
             self._add_call(record, self._next())
@@ -102,35 +97,3 @@ class Traces:
     def _next(self) -> int:
         self._count += 1
         return self._count
-
-
-def _member_names(line: bytes) -> set[str]:
-    try:
-        return set(_KEYS.decode(line))
-    except msgspec.ValidationError:
-        raise RecordError("expected a JSON object") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        parsed = _parsed(line)
-    if not isinstance(parsed, dict):
-        raise RecordError("expected a JSON object")
-    return set(parsed)
-
-
-def _parsed(line: bytes) -> object:
-    """A line as Python values; what a strict parser refuses but JSON can spell (a lone surrogate) is taken too."""
-    try:
-        return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    except RecursionError:
-        raise RecordError("values are nested too deep") from None
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise RecordError(f"no JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}") from None
-    except UnicodeDecodeError as error:
-        raise RecordError(f"no JSON: the text is not UTF-8 at byte {error.start + 1}") from None
-    except RecursionError:
-        raise RecordError("values are nested too deep") from None
-    except ValueError:
-        raise RecordError("no JSON: a number has too many digits") from None

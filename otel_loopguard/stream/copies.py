@@ -5,7 +5,7 @@ Not which records are one call (`dedupe`).
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -17,7 +17,6 @@ __all__ = [
     "same_result", "same_tool",
 ]  # fmt: skip
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
 _Mark = TypeVar("_Mark", bound="tuple[str | int, ...]")
 
 
@@ -111,7 +110,7 @@ def _union(one: tuple[_Mark, ...], other: tuple[_Mark, ...]) -> tuple[_Mark, ...
 
 def as_bytes(record: CallRecord) -> bytes:
     """A record as bytes: equal for equal records, and an order that does not depend on arrival."""
-    return _ENCODER.encode(record)
+    return repr(msgspec.structs.astuple(record)).encode("utf-8", "surrogatepass")
 
 
 def other_agents(one: CallRecord, other: CallRecord) -> bool:
