@@ -121,7 +121,8 @@ def test_envelopes_keep_calls_apart(keywords: dict[str, object], positional: lis
 
 
 def _canonical(value: object) -> object:
-    return encode(load(value), STRICT)
+    found = encode(load(value), STRICT)
+    return "unknown" if isinstance(found, Unknown) else found
 
 
 @pytest.mark.parametrize(
