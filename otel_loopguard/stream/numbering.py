@@ -16,15 +16,21 @@ __all__ = ["Numbering"]
 _HEARD: Final = 64
 """Numbers that log events carried ahead of the calls before them, kept for each process and agent."""
 
+_SERIES: Final = 64
+"""Processes and agents of a run whose numbers are followed; the one that was met first is forgotten first."""
+
+_PROCESSES: Final = 256
+"""Processes of a run of which it is known whether they number their calls."""
+
 
 class _Series:
     """The numbers of one process and agent."""
 
     __slots__ = ("heard", "latest_start", "next")
 
-    def __init__(self) -> None:
-        self.next = 1
-        """The number that has not been met."""
+    def __init__(self, *, anew: bool) -> None:
+        self.next = 0 if anew else 1
+        """The number that has not been met; 0 where whatever comes first is right."""
         self.latest_start = -1
         self.heard: set[int] = set()
 
@@ -38,7 +44,7 @@ class _Series:
             while self.next in self.heard:
                 self.heard.discard(self.next)
                 self.next += 1
-            if number.sequence > self.next:
+            if 0 < self.next < number.sequence:
                 yield "gap"
             self.next = max(self.next, number.sequence + 1)
             self.heard = {heard for heard in self.heard if heard >= self.next}
@@ -56,6 +62,7 @@ class Numbering:
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, str], _Series] = {}
+        self._forgot = False
         self._numbered: set[str] = set()
         self._unnumbered: set[str] = set()
 
@@ -71,10 +78,11 @@ class Numbering:
 
     def know(self, call: Merged) -> None:
         """Take note of which processes number their calls, before any of them is met."""
-        if not call.numbers:
+        if not call.numbers and len(self._unnumbered) < _PROCESSES:
             self._unnumbered.add(call.record.process_id)
         for number in call.numbers:
-            self._numbered.add(number.process_id)
+            if len(self._numbered) < _PROCESSES:
+                self._numbered.add(number.process_id)
 
     def meet(self, call: Merged) -> Iterator[Doubt]:
         """The doubts that the next call of the run raises."""
@@ -89,5 +97,8 @@ class Numbering:
         key = (number.process_id, number.agent)
         series = self._series.get(key)
         if series is None:
-            series = self._series[key] = _Series()
+            series = self._series[key] = _Series(anew=self._forgot)
+            if len(self._series) > _SERIES:
+                del self._series[next(iter(self._series))]
+                self._forgot = True
         return series

@@ -9,11 +9,12 @@ the same findings. A call is judged when the lateness has passed since its first
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
-from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
+from otel_loopguard.core.call import ToolCall
+from otel_loopguard.core.decision import Finding, Kind, NudgeOutcome, Observation, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.history import RunMemory
 from otel_loopguard.stream.dedupe import merge
@@ -26,10 +27,16 @@ from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.settled import Settled
 from otel_loopguard.stream.totals import Totals
 
-__all__ = ["Run"]
+__all__ = ["MAX_LINES", "Run"]
+
+MAX_LINES: Final = 64
+"""Agents and scopes of a run with a history; the least recently active one is closed and forgotten, and counted."""
 
 _REPORTED: Final = 64
 """Findings of other hosts about calls that have not been met, kept until they are."""
+
+_DOUBTS: Final = 256
+"""Doubts of a run that are told; each is told once for its kind and agent."""
 
 _Report = tuple[str, str, int, str, str]
 
@@ -44,6 +51,8 @@ class Run:
         self._lateness = lateness
         self._memory = RunMemory()
         self._lines: dict[tuple[str, str], Line] = {}
+        self.dropped = 0
+        """Histories that were forgotten because there were too many."""
         self._held: list[Held] = []
         self._same: dict[CallRecord, Held] = {}
         self._arrivals = 0
@@ -148,11 +157,9 @@ class Run:
         shared = self._numbering.shared
         number = call.numbers[0].sequence if shared else self._place
         line = self._line(record.agent, record.call.scope)
-        told = record.call
-        if record.message not in ("", self._message):
-            self._message = record.message
-            told = msgspec.structs.replace(told, user_message=True)
-        if told.user_message and not record.agent:
+        yield from self._forget_oldest()
+        told = self._told(record)
+        if told.user_message and self._is_to_all(record):
             yield from self._restart(line)
         observation = self._engine.record(line.history, told, record.outcome)
         line.add(_met(call, observation.sequence, number))
@@ -161,17 +168,46 @@ class Run:
         yield from self._said(line, observation.findings, observation.nudges)
 
     def _line(self, agent: str, scope: str) -> Line:
-        line = self._lines.get((agent, scope))
-        if line is None:
-            line = self._lines[agent, scope] = Line(agent, self._memory)
+        """The line of an agent and scope, now the most recently active one."""
+        line = self._lines.pop((agent, scope), None) or Line(agent, self._memory)
+        self._lines[agent, scope] = line
         return line
+
+    def _forget_oldest(self) -> Iterator[RunEvent]:
+        while len(self._lines) > MAX_LINES:
+            oldest = self._lines.pop(next(iter(self._lines)))
+            self.dropped += 1
+            yield from self._leave(oldest)
+
+    def _told(self, record: CallRecord) -> ToolCall:
+        """The call, as the first after a user message where another message is worked on than before."""
+        if record.message in ("", self._message):
+            return record.call
+        self._message = record.message
+        return msgspec.structs.replace(record.call, user_message=True)
+
+    @staticmethod
+    def _is_to_all(record: CallRecord) -> bool:
+        """Whether nobody says to which agent a user message is addressed.
+
+        A call record tells of its own agent's; a mark on a span, or a new message to work on, only that there was one.
+        """
+        return not record.agent or bool(record.process_id) or bool(record.message)
 
     def _restart(self, line: Line) -> Iterator[RunEvent]:
         """A user message to nobody in particular is one to every agent."""
         for other in self._lines.values():
             if other is not line:
-                yield from self._said(other, self._engine.close(other.history), ())
+                yield from self._leave(other)
                 other.history.reset()
+
+    def _leave(self, line: Line) -> Iterator[RunEvent]:
+        """Judge a line's last turn; its nudges stay open."""
+        yield from self._said(line, self._engine.close(line.history), ())
+        held = list(line.history.nudged.items())
+        line.history.nudged.clear()
+        open_ = [NudgeOutcome(cast("Kind", kind), "open", tool, place) for (kind, _), (tool, place) in held]
+        yield from self._said(line, (), open_)
 
     def _observed(self, call: Merged, number: int, observation: Observation) -> Observed:
         record = call.record
@@ -225,7 +261,7 @@ class Run:
 
     def _doubt(self, kind: Doubt, record: CallRecord) -> Iterator[RunEvent]:
         """Say once for each kind and agent that the records are in doubt."""
-        if (kind, record.agent) in self._doubted:
+        if (kind, record.agent) in self._doubted or len(self._doubted) >= _DOUBTS:
             return
         self._doubted.add((kind, record.agent))
         yield Integrity(
@@ -240,7 +276,7 @@ class Run:
 
     def _close(self, reason: str) -> Iterator[RunEvent]:
         for line in self._lines.values():
-            yield from self._said(line, self._engine.close(line.history, reason), ())
+            yield from self._leave(line)
         totals = self._totals
         yield RunEnd(self.run_id, reason, totals.calls, totals.repeat_max, totals.progressed, totals.wasted_calls)
 

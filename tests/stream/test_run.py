@@ -18,7 +18,7 @@ from otel_loopguard.core.policy_text import parse_policy
 from otel_loopguard.replay.call_record import CallRecordReader
 from otel_loopguard.stream.events import Integrity, Nudged, RunEnd, RunEvent
 from otel_loopguard.stream.record import CallRecord
-from otel_loopguard.stream.run import Run
+from otel_loopguard.stream.run import MAX_LINES, Run
 from tests.support.call_records import TRACE, doubts, found, observed, record, run_all
 
 A, B, C, D, E = (f"00000000000000a{digit}" for digit in range(1, 6))
@@ -125,6 +125,37 @@ def test_a_new_message_token_is_a_user_message() -> None:
     assert [one.number for one in found(run_all([*records, record(number=5, turn=5, message="second")]))] == [5]
     unknown = [record(number=n, turn=n, message="first" if n == 1 else "") for n in (1, 2, 3)]
     assert [one.number for one in found(run_all(unknown))] == [3]
+
+
+def test_a_message_that_a_span_tells_of_is_one_to_all_agents() -> None:
+    """A mark on a span, or a new message that the run works on, does not say to whom: every agent begins anew."""
+    for to_all in ({"process": "p", "user_message": True}, {"message": "second"}):
+        red = [record(number=n, turn=n, agent="red", process="p", message="first") for n in (1, 2)]
+        told = record("draft", number=1, turn=3, agent="green", **{"process": "p", **to_all})
+        again = record(number=3, turn=4, agent="red", process="p", message=str(to_all.get("message", "first")))
+        assert found(run_all([*red, told, again])) == []
+
+
+def test_a_run_has_no_end_of_agents() -> None:
+    """Of too many histories the least recently active one is closed and forgotten, and counted."""
+    run = Run("run", Engine(Policy()), 1)
+    names = [f"agent {number}" for number in range(MAX_LINES + 1)]
+    for number, agent in enumerate([*names, names[0], names[-1]], 1):
+        run.on_record(record(number=number, turn=number, agent=agent), 0)
+    assert [one.repeat for one in observed(run.on_time(1))] == [1] * (MAX_LINES + 2) + [2]
+    assert run.dropped == 2
+
+
+def test_the_numbers_of_too_many_processes_raise_no_false_doubt() -> None:
+    """A process that was forgotten may go on with any number."""
+    records = [
+        record(span=f"{number:016x}", number=1, process=f"p{number}", arguments=str(number), start=number)
+        for number in range(1, 100)
+    ]
+    records.append(record(span=A, number=2, process="p1", start=100))
+    records.append(record(span=B, number=4, process="p99", start=101, arguments="b"))
+    assert doubts(run_all(records[:-1])) == []
+    assert doubts(run_all(records)) == ["gap"]
 
 
 # Doubts -----------------------------------------------------------------------------------------------------------

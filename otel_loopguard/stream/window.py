@@ -1,0 +1,166 @@
+"""The spans of recent traces, kept while calls wait for the spans around them.
+
+Not a run and not a whole trace: a call is placed with the spans that came shortly before and after it. Calls that our
+own processor placed already do not wait here. A host tells the time and keeps what is held in here recoverable by
+keeping the last `Window.memory` of its input.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+import msgspec
+
+from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.trace import Span, placed
+
+__all__ = ["Placed", "TraceEnd", "Window"]
+
+_SPANS: Final = 1024
+"""Spans of one trace that are kept; each costs about 1 KiB, and placing goes through all of them."""
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A call that knows its run, agent and turn."""
+
+    tenant: str
+    record: CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEnd:
+    """The root span of a trace has ended: so has a run that is known only by its trace."""
+
+    tenant: str
+    trace_id: str
+
+
+class _Trace:
+    """The spans of one trace, oldest first, with the times when they came."""
+
+    __slots__ = ("arrived", "expected", "hurried", "root", "spans", "waiting")
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.arrived: list[int] = []
+        self.waiting = 0
+        """Index of the first span whose call, if it is one, is not placed yet."""
+        self.hurried = 0
+        """Spans at the beginning that wait no longer, because there are too many."""
+        self.root: int | None = None
+        """When the root span came, until that is said."""
+        self.expected: int | None = None
+        """The timer that is set."""
+
+
+class Window:
+    """The spans of the traces of the last moments, by tenant."""
+
+    def __init__(self, wait: int) -> None:
+        """``wait`` in the unit of the host's clock: how long a call waits for the spans around it."""
+        self._wait = wait
+        self._traces: dict[_Key, _Trace] = {}
+        self._timers: list[tuple[int, _Key]] = []
+        self.dropped = 0
+        """Spans that were forgotten early because their trace has too many."""
+
+    @property
+    def memory(self) -> int:
+        """How long a span may have an effect after it came."""
+        return 3 * self._wait
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def knows(self, tenant: str, trace_id: str) -> bool:
+        """Whether spans of a trace are kept."""
+        return (tenant, trace_id) in self._traces
+
+    def add(self, tenant: str, span: Span, now: int) -> Placed | None:
+        """Take in a span; a call that its own record places is given back at once, any other comes by `take`."""
+        call, hints = span.call, span.hints
+        if call is not None and hints is not None:
+            if hints.run_id and hints.run_id != span.trace_id and call.sequence is not None:
+                return Placed(tenant, next(placed([span])))
+            if not span.trace_id:
+                return Placed(tenant, next(placed([span])))
+            if hints.run_id == span.trace_id:  # what a process says that knows no better: the trace may name the run
+                span = msgspec.structs.replace(span, hints=msgspec.structs.replace(hints, run_id=None))
+        elif not span.trace_id:
+            return None
+        key = (tenant, span.trace_id)
+        trace = self._traces.get(key)
+        if trace is None:
+            trace = self._traces[key] = _Trace()
+        trace.spans.append(span)
+        trace.arrived.append(now)
+        if len(trace.spans) > _SPANS:
+            self._crowded(key, trace, now)
+        if span.span_id and not span.parent_span_id and span.end_ns is not None:
+            trace.root = now
+        if trace.expected is None or trace.expected > now + self._wait:
+            self._set(key, trace, now + self._wait)
+        return None
+
+    def due(self) -> int | None:
+        """When `take` has something to do."""
+        return self._timers[0][0] if self._timers else None
+
+    def take(self, now: int) -> Iterator[Placed | TraceEnd]:
+        """The calls that have waited long enough, placed, and the ends of their traces after them."""
+        while self._timers and self._timers[0][0] <= now:
+            at, key = heappop(self._timers)
+            trace = self._traces.get(key)
+            if trace is None or trace.expected != at:
+                continue
+            trace.expected = None
+            yield from self._ripe(key, trace, now)
+            self._forget(trace, bisect_right(trace.arrived, now - 2 * self._wait))
+            if trace.spans:
+                first = trace.arrived[trace.waiting] if trace.waiting < len(trace.spans) else None
+                at = trace.arrived[-1] + 2 * self._wait if first is None else first + self._wait
+                self._set(key, trace, at if trace.root is None else min(at, trace.root + self._wait))
+            else:
+                del self._traces[key]
+
+    def _ripe(self, key: _Key, trace: _Trace, now: int) -> Iterator[Placed | TraceEnd]:
+        until = max(bisect_right(trace.arrived, now - self._wait), trace.hurried)
+        trace.hurried = 0
+        if until > trace.waiting:
+            ready = {id(span) for span in trace.spans[trace.waiting : until] if span.call is not None}
+            trace.waiting = until
+            if ready:
+                calls = (span for span in trace.spans if span.call is not None)
+                for span, record in zip(calls, placed(trace.spans), strict=True):
+                    if id(span) in ready:
+                        yield Placed(key[0], record)
+        if trace.root is not None and trace.root + self._wait <= now:
+            trace.root = None
+            yield TraceEnd(*key)
+
+    def _set(self, key: _Key, trace: _Trace, at: int) -> None:
+        trace.expected = at
+        heappush(self._timers, (at, key))
+
+    def _crowded(self, key: _Key, trace: _Trace, now: int) -> None:
+        """Make room in a trace: what was placed is forgotten early, what was not is placed early."""
+        if trace.waiting:
+            self.dropped += trace.waiting
+            self._forget(trace, trace.waiting)
+        elif not trace.hurried:
+            trace.hurried = _SPANS // 2
+            self._set(key, trace, now)
+
+    @staticmethod
+    def _forget(trace: _Trace, count: int) -> None:
+        if count:
+            del trace.spans[:count]
+            del trace.arrived[:count]
+            trace.waiting = max(0, trace.waiting - count)
