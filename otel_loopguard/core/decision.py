@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -17,11 +16,13 @@ from .call import OutcomeKind, Turn
 __all__ = [
     "Action",
     "Allow",
+    "Closing",
     "Decision",
     "Finding",
     "Kind",
     "Nudge",
     "NudgeOutcome",
+    "NudgeResult",
     "Observation",
     "Progress",
     "Refuse",
@@ -41,8 +42,7 @@ Progress = Literal["", "advanced", "unchanged", "unknown"]
 NudgeResult = Literal["recovered", "escalated", "open"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """One step of one episode: a call (or a turn) that repeats without progress."""
 
     kind: Kind
@@ -59,33 +59,36 @@ class Finding:
     period: int = 1
     """Turns a lap; 1 where nothing cycles."""
     fingerprints: tuple[str, ...] = ()
-    """Of the judged call, or of the calls of a lap in order as 64-bit prefixes (16 hex digits)."""
-    call_ids: tuple[str, ...] = ()
+    """Of the calls that count and are still held, oldest first, each once: the judged call's in full and last, of
+    earlier ones the first 64 bits (16 hex digits)."""
+    call_id: str | None = None
+    """Of the judged call."""
     premature: bool = False
     """The call would have been nudged before dispatch, and its recorded result then differed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(msgspec.Struct, frozen=True, gc=False):
     """Dispatch the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nudge:
+class Nudge(msgspec.Struct, frozen=True, gc=False):
     """Tell the agent once, with this finding's evidence."""
 
     finding: Finding
-    subject: object = None
+    subject: tuple[str, int] = ("", 0)
     """The episode, opaque to hosts: handed back with the decision when the call is recorded."""
+    until: int = 0
+    """As `subject`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True, gc=False):
     """Do not dispatch."""
 
     finding: Finding
-    subject: object = None
+    subject: tuple[str, int] = ("", 0)
     """The episode, opaque to hosts: handed back with the decision when the call is recorded."""
+    until: int = 0
+    """As `subject`."""
     repeated: bool = False
     """The same stop was already found at an earlier call of this episode."""
 
@@ -93,18 +96,18 @@ class Refuse:
 Decision = Allow | Nudge | Refuse
 
 
-@dataclass(frozen=True, slots=True)
-class NudgeOutcome:
+class NudgeOutcome(msgspec.Struct, frozen=True, gc=False):
     """How a nudged episode went on."""
 
     kind: Kind
     result: NudgeResult
     tool: str
+    """Of the nudged call."""
     sequence: int
-    """Of the call that closed or escalated the episode."""
+    """Of the call that closed or escalated the episode; of the nudged call where it stays open."""
 
 
-class Observation(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True, gc=False):
     """One recorded call, judged."""
 
     sequence: int
@@ -117,8 +120,17 @@ class Observation(msgspec.Struct, frozen=True):
     outcome: OutcomeKind
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
-    """The strongest first, at equal strength in the detectors' order."""
+    """The strongest first, at equal strength in the detectors' order; before them those of the turn that it ends."""
     nudges: tuple[NudgeOutcome, ...] = ()
+
+
+class Closing(msgspec.Struct, frozen=True, gc=False):
+    """What is left to say of a history when its run ends, or a user starts it anew."""
+
+    findings: tuple[Finding, ...] = ()
+    """Of the last turn."""
+    nudges: tuple[NudgeOutcome, ...] = ()
+    """How the last nudges went on; `open` where nothing came after them."""
 
 
 def verdict_of(decision: Decision) -> Verdict:

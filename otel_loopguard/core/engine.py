@@ -7,15 +7,16 @@ give the same findings in the guard, the span processor, the stream and replay, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from .call import Outcome, ToolCall
 from .decision import (
     Allow,
+    Closing,
     Decision,
     Finding,
-    Kind,
     Nudge,
     NudgeOutcome,
     Observation,
@@ -24,29 +25,60 @@ from .decision import (
     Verdict,
     verdict_of,
 )  # fmt: skip
-from .detectors import DETECTORS, After, Before, Detector, Judged, Moment, TurnOver
-from .entry import Entry, TurnMark, key_of
+from .detectors import DETECTORS, After, Before, Detector, Judged, TurnOver
+from .entry import Entry
 from .history import History
 from .policy import Policy, ToolPolicy
+from .tag import key_of, name_tag
 
-__all__ = ["Engine"]
+__all__ = ["MARK_LIMIT", "Engine"]
+
+MARK_LIMIT: Final = 64
+"""Turns remembered as symbols, however long the laps are that a policy asks for."""
 
 _STRENGTH: Final = {"info": 0, "nudge": 1, "stop": 2}
+_ALLOW: Final = Allow()
+
+
+_Found = list[tuple[Detector, Judged]]
+
+
+class _Plan(NamedTuple):
+    """The detectors that a tool's calls can ever concern, by moment."""
+
+    before: tuple[Detector, ...]
+    after: tuple[Detector, ...]
+
+
+class _Said(NamedTuple):
+    """What one call has brought up so far."""
+
+    findings: list[Finding]
+    nudges: list[NudgeOutcome]
 
 
 class Engine:
-    """Judges calls under one policy; immutable, so one serves every run and thread."""
+    """Judges calls under one policy; one serves every run and thread."""
 
     def __init__(self, policy: Policy, detectors: Sequence[Detector] = DETECTORS) -> None:
         self.policy = policy
         self._detectors = tuple(detectors)
-        self._turn_memory = max(policy.window, policy.default.cycle.max_period * (policy.default.cycle.stop + 1))
+        self._at_turn_over = tuple(one for one in detectors if TurnOver in one.moments)
+        rules = [settings.cycle for settings in (policy.default, *policy.tools.values())]
+        longest = max(rule.max_period * (rule.stop + 1) for rule in rules)
+        self._marks = min(MARK_LIMIT, max(policy.window, longest))
+        self._plans: dict[int, _Plan] = {}
+        """By identity of the tool's settings, which the policy holds as long as the engine."""
 
     def decide(self, history: History, call: ToolCall) -> Decision:
         """What to do with a call before it is dispatched. Changes nothing, however often it is asked."""
         if call.user_message:
-            return Allow()
-        return self._decision(history, self._before(history, call, self.policy.for_tool(call.tool)))
+            return _ALLOW
+        settings = self.policy.for_tool(call.tool)
+        moment = Before(
+            call, key_of(call.fingerprint, call.key_id), name_tag(call.tool), history.turn_of(call), settings
+        )
+        return self._decision(history, self._before(history, moment, self._plan(settings)))
 
     def record(
         self, history: History, call: ToolCall, outcome: Outcome, decided: Decision | None = None
@@ -57,160 +89,139 @@ class Engine:
         decided is found here. The findings are those of this call and, before them, of the turn that it ends.
         """
         settings = self.policy.for_tool(call.tool)
-        findings: list[Finding] = []
-        nudges: list[NudgeOutcome] = []
-        if not history.continues(call):
-            findings += self._end_turn(history)
+        plan = self._plan(settings)
+        said = _Said([], [])
+        turns = history.turns
+        if turns.open and not turns.continues(call.turn):
+            self._end_turn(history, said)
         if call.user_message:
-            nudges += self._close_nudges(history)
+            said.nudges.extend(history.episodes.leave())
             history.reset()
-            history.memory.user_message()
-        before = self._before(history, call, settings)
+            history.memory.user_message(call.scope)
+            turns = history.turns
+        turn = turns.number if turns.open else turns.number + 1
+        moment = Before(call, key_of(call.fingerprint, call.key_id), name_tag(call.tool), turn, settings)
+        before = self._before(history, moment, plan)
         decision = self._decision(history, before) if decided is None else decided
-        repeats = 0 if call.fingerprint is None else self._repeats(history, call)
-        entry = history.add(call, outcome, settings, self.policy)
-        nudges += self._follow_nudges(history, entry)
-        new = self._said_before(history, entry, before, decided) + self._after(history, entry, call, outcome, settings)
-        new.sort(key=lambda finding: -_STRENGTH[finding.action])
-        findings += new
+        repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
+
+        entry = history.add(call, outcome, settings, self.policy.window)
+        said.nudges.extend(history.episodes.age(entry))
+        new = _Said([], said.nudges)
+        self._say_before(history, entry, before, decided, new)
+        self._say_after(history, After(call, entry, outcome, settings), plan, new)
+        if (entry.resets or entry.news) and len(history.episodes):
+            said.nudges.extend(history.episodes.recover(entry))
+        if len(new.findings) > 1:
+            new.findings.sort(key=lambda finding: -_STRENGTH[finding.action])
         return Observation(
-            entry.place, repeats, 0 if entry.key is None else history.row(entry.key, entry.turn),
-            self._progress(entry, repeats), outcome.kind, self._verdict(entry, decision, new), tuple(findings),
-            tuple(nudges),
+            entry.place, repeat, 0 if entry.key is None else turns.row_of(entry.key, entry.turn),
+            _progress(entry, repeat), outcome.kind, _verdict(entry, decision, new.findings),
+            (*said.findings, *new.findings), tuple(said.nudges),
         )  # fmt: skip
 
-    def close(self, history: History, reason: str | None = None) -> list[Finding]:  # noqa: ARG002 - recorded by the host
+    def close(self, history: History, reason: str | None = None) -> Closing:  # noqa: ARG002 - recorded by the host
         """Judge the last turn: the run ended, for whatever ``reason`` the host recorded. The history can go on."""
-        return self._end_turn(history)
+        said = _Said([], [])
+        if history.turns.open:
+            self._end_turn(history, said)
+        said.nudges.extend(history.episodes.leave())
+        return Closing(tuple(said.findings), tuple(said.nudges))
 
     # What was asked before dispatch -------------------------------------------------------------------------------
 
-    def _before(self, history: History, call: ToolCall, settings: ToolPolicy) -> list[tuple[Detector, Judged]]:
-        moment = Before(call, key_of(call.fingerprint, call.key_id), history.turn_of(call), settings)
-        return self._inspect(history, moment)
+    def _plan(self, settings: ToolPolicy) -> _Plan:
+        plan = self._plans.get(id(settings))
+        if plan is None:
+            fitting = [one for one in self._detectors if one.applies(settings)]
+            plan = self._plans[id(settings)] = _Plan(
+                tuple(one for one in fitting if Before in one.moments),
+                tuple(one for one in fitting if After in one.moments),
+            )
+        return plan
 
-    def _inspect(self, history: History, moment: Moment) -> list[tuple[Detector, Judged]]:
-        found = []
-        for detector in self._detectors:
+    def _before(self, history: History, moment: Before, plan: _Plan) -> _Found:
+        found: _Found = []
+        for detector in plan.before:
             judged = detector.inspect(history, moment, self.policy)
             if judged is not None:
                 found.append((detector, judged))
         return found
 
-    @staticmethod
-    def _decision(history: History, found: list[tuple[Detector, Judged]]) -> Decision:
+    def _until(self, history: History, judged: Judged) -> int:
+        return history.turns.number + (self.policy.window if judged.reach is None else judged.reach)
+
+    def _decision(self, history: History, found: _Found) -> Decision:
         """The strongest speaks; at equal strength the earlier detector."""
         nudge: Nudge | None = None
         for _, judged in found:
-            level = history.level(judged.finding.kind, judged.subject)
+            level = history.episodes.level(judged.subject, history.turns.number)
+            until = self._until(history, judged)
             if judged.finding.action == "stop":
-                return Refuse(judged.finding, judged.subject, repeated=level >= _STRENGTH["stop"])
+                return Refuse(judged.finding, judged.subject, until, repeated=level >= _STRENGTH["stop"])
             if judged.finding.action == "nudge" and level == 0 and nudge is None:
-                nudge = Nudge(judged.finding, judged.subject)
-        return Allow() if nudge is None else nudge
+                nudge = Nudge(judged.finding, judged.subject, until)
+        return _ALLOW if nudge is None else nudge
 
-    def _said_before(
-        self, history: History, entry: Entry, before: list[tuple[Detector, Judged]], decided: Decision | None
-    ) -> list[Finding]:
+    def _say_before(
+        self, history: History, entry: Entry, before: _Found, decided: Decision | None, said: _Said
+    ) -> None:
         """The findings made before dispatch: the one that a host acted on, and all that are no forecasts."""
-        said = []
-        acted = decided.finding if isinstance(decided, (Nudge, Refuse)) else None
-        if isinstance(decided, (Nudge, Refuse)) and self._say(
-            history, decided.finding.kind, decided.subject, decided.finding
-        ):
-            said.append(decided.finding)
+        acted = None
+        if isinstance(decided, (Nudge, Refuse)):
+            acted = msgspec.structs.replace(decided.finding, sequence=entry.place)
+            _say(history, decided.subject, acted, decided.until, said)
         for detector, judged in before:
             finding = judged.finding
             if detector.early or (acted is not None and acted.kind == finding.kind):
                 continue
-            if finding.kind == "identical" and finding.action == "nudge" and judged.subject == entry.key:
+            if judged.subject[0] == "identical" and finding.action == "nudge":
                 changed = entry.counts and entry.outcome != "ours" and not entry.linked
-                finding = replace(finding, premature=changed)
-            if self._say(history, finding.kind, judged.subject, finding):
-                said.append(finding)
-        return said
-
-    @staticmethod
-    def _say(history: History, kind: Kind, subject: object, finding: Finding) -> bool:
-        """Whether a finding is new in its episode; it is remembered."""
-        strength = _STRENGTH[finding.action]
-        if strength == 0:
-            return True
-        if history.level(kind, subject) >= strength:
-            return False
-        history.tell(kind, subject, strength)
-        if finding.action == "nudge":
-            history.nudged[kind, subject] = (finding.tool, finding.sequence)
-        return True
+                finding = msgspec.structs.replace(finding, premature=True) if changed else finding
+            _say(history, judged.subject, finding, self._until(history, judged), said)
 
     # What came back -----------------------------------------------------------------------------------------------
 
-    def _after(
-        self, history: History, entry: Entry, call: ToolCall, outcome: Outcome, settings: ToolPolicy
-    ) -> list[Finding]:
-        return [
-            judged.finding
-            for _, judged in self._inspect(history, After(call, entry, outcome, settings))
-            if self._say(history, judged.finding.kind, judged.subject, judged.finding)
-        ]
+    def _say_after(self, history: History, moment: After, plan: _Plan, said: _Said) -> None:
+        for detector in plan.after:
+            judged = detector.inspect(history, moment, self.policy)
+            if judged is not None:
+                _say(history, judged.subject, judged.finding, self._until(history, judged), said)
 
-    def _end_turn(self, history: History) -> list[Finding]:
-        if not history.open:
-            return []
-        mark = TurnMark(history.turn, history.open)
-        history.end_turn(mark, self.policy.window, self._turn_memory)
-        return [
-            judged.finding
-            for _, judged in self._inspect(history, TurnOver(mark))
-            if self._say(history, judged.finding.kind, judged.subject, judged.finding)
-        ]
+    def _end_turn(self, history: History, said: _Said) -> None:
+        last = history.turns.open[-1]
+        mark = history.end_turn(self._marks)
+        said.nudges.extend(history.episodes.turn_over(mark, last.place))
+        moment = TurnOver(mark, last, history.last_tool)
+        for detector in self._at_turn_over:
+            judged = detector.inspect(history, moment, self.policy)
+            if judged is not None:
+                _say(history, judged.subject, judged.finding, self._until(history, judged), said)
 
-    def _repeats(self, history: History, call: ToolCall) -> int:
-        key = key_of(call.fingerprint, call.key_id)
-        return 0 if key is None else 1 + history.repeats(key, history.turn_of(call), self.policy.window)
 
-    @staticmethod
-    def _progress(entry: Entry, repeats: int) -> Progress:
-        if repeats <= 1:
-            return ""
-        if not entry.counts or entry.outcome == "ours" or entry.answer is None:
-            return "unknown"
-        return "unchanged" if entry.linked else "advanced"
+def _say(history: History, subject: tuple[str, int], finding: Finding, until: int, said: _Said) -> None:
+    """Add a finding that is new in its episode, and remember it; information has no episodes."""
+    if finding.action == "info":
+        said.findings.append(finding)
+        return
+    is_new, outcomes = history.episodes.tell(subject, finding, history.turns.number, until)
+    said.nudges.extend(outcomes)
+    if is_new:
+        said.findings.append(finding)
 
-    @staticmethod
-    def _verdict(entry: Entry, decision: Decision, new: list[Finding]) -> Verdict:
-        verdict = verdict_of(decision)
-        if verdict == "stop" or any(finding.action == "stop" for finding in new):
-            return "stop"
-        if verdict == "nudge" or any(finding.action == "nudge" for finding in new):
-            return "nudge"
-        return "unknown" if entry.key is None else "allow"
 
-    # How nudges went on -------------------------------------------------------------------------------------------
+def _progress(entry: Entry, repeat: int) -> Progress:
+    if repeat <= 1:
+        return ""
+    if not entry.counts or entry.outcome == "ours" or entry.answer is None:
+        return "unknown"
+    return "unchanged" if entry.linked else "advanced"
 
-    @staticmethod
-    def _follow_nudges(history: History, entry: Entry) -> list[NudgeOutcome]:
-        """Something new closes every open nudge; the same again escalates its own."""
-        if not history.nudged:
-            return []
-        outcomes = []
-        for (kind, subject), (tool, place) in list(history.nudged.items()):
-            new = entry.resets or entry.news
-            again = subject in (entry.key, ("row", entry.key)) or (
-                kind not in ("identical", "cycle") and entry.tool == tool and not entry.fresh
-            )
-            if new or again:
-                del history.nudged[kind, subject]
-                result = "recovered" if new else "escalated"
-                outcomes.append(NudgeOutcome(kind, result, tool, entry.place))  # type: ignore[arg-type]
-            del place
-        return outcomes
 
-    @staticmethod
-    def _close_nudges(history: History) -> list[NudgeOutcome]:
-        outcomes = [
-            NudgeOutcome(kind, "open", tool, place)  # type: ignore[arg-type]
-            for (kind, _), (tool, place) in history.nudged.items()
-        ]
-        history.nudged.clear()
-        return outcomes
+def _verdict(entry: Entry, decision: Decision, new: list[Finding]) -> Verdict:
+    verdict = verdict_of(decision)
+    if verdict == "stop" or any(finding.action == "stop" for finding in new):
+        return "stop"
+    if verdict == "nudge" or any(finding.action == "nudge" for finding in new):
+        return "nudge"
+    return "unknown" if entry.key is None else "allow"

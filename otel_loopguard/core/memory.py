@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-__all__ = ["Recent", "Seen"]
+__all__ = ["Outcomes", "Recent", "Seen"]
 
 Value = TypeVar("Value")
 
@@ -61,9 +61,74 @@ class Recent(Generic[Value]):
         if len(self._values) > self._limit:
             del self._values[next(iter(self._values))]
 
+    def discard(self, number: int) -> None:
+        """Forget a value."""
+        self._values.pop(number, None)
+
     def items(self) -> Iterator[tuple[int, Value]]:
         """All that is remembered, oldest first."""
         return iter(self._values.items())
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+class Outcomes:
+    """The last ``limit`` calls with what came back, as 32-bit tags: which calls and which answers were ever seen.
+
+    One memory for both, because a run that repeats itself has few of either and a run that does not has as many.
+    """
+
+    __slots__ = ("_answers", "_calls", "_limit", "_pairs")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pairs: dict[int, int] = {}
+        """How often, by both tags in one number; the newest last."""
+        self._calls: dict[int, int] = {}
+        """How many pairs hold a call."""
+        self._answers: dict[int, int] = {}
+
+    def knows_call(self, call: int) -> bool:
+        """Whether a call was ever made."""
+        return call in self._calls
+
+    def knows_answer(self, answer: int) -> bool:
+        """Whether an answer ever came back."""
+        return answer in self._answers
+
+    def add(self, call: int, answer: int, times: int = 1) -> int:
+        """Remember one more outcome, 0 for a part that is not known; how often it was there, this time included."""
+        pair = call << 32 | answer
+        count = self._pairs.pop(pair, None)
+        if count is None:
+            count = 0
+            if call:
+                self._calls[call] = self._calls.get(call, 0) + 1
+            if answer:
+                self._answers[answer] = self._answers.get(answer, 0) + 1
+            if len(self._pairs) >= self._limit:
+                self._forget(next(iter(self._pairs)))
+        count += times
+        self._pairs[pair] = count
+        return count
+
+    def _forget(self, pair: int) -> None:
+        del self._pairs[pair]
+        _less(self._calls, pair >> 32)
+        _less(self._answers, pair & 0xFFFFFFFF)
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """All pairs, call in the upper 32 bits, with how often they came, oldest first."""
+        return iter(self._pairs.items())
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+
+def _less(counts: dict[int, int], tag: int) -> None:
+    left = counts.get(tag, 0) - 1
+    if left > 0:
+        counts[tag] = left
+    else:
+        counts.pop(tag, None)

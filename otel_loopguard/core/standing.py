@@ -1,103 +1,84 @@
-"""How far a call that polls, pages or declares progress has come.
+"""How far a call that polls or declares progress has come, and a list that is paged through.
 
 Not a budget: what is too many is the policy's to say and a detector's to judge.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import msgspec
 
 from .call import Outcome, ToolCall
-from .entry import Entry, tag_of
+from .entry import Entry
 from .memory import Seen
 from .policy import PollRule
+from .tag import tag_of
 
-__all__ = ["ITEM_LIMIT", "Pages", "Standing", "over_budget", "standing_after"]
+__all__ = ["Standing", "brings_unseen", "over_budget"]
 
-ITEM_LIMIT: Final = 256
-"""Item tags remembered for one list."""
+_LATEST = 1 << 63
+"""Nanoseconds since 1970 that still are a time: the year 2262."""
 
 
-class Standing:
+class Standing(msgspec.Struct, gc=False, eq=False):
     """One key's declared progress and polls so far."""
 
-    __slots__ = (
-        "answer", "best", "first_start", "items", "last_start", "previous_start", "same", "terminal", "total",
-        "was_terminal",
-    )  # fmt: skip
+    best: float | None = None
+    answer: int | None = None
+    """The last answer that was no failure."""
+    total: int = 0
+    """Calls so far."""
+    same: int = 0
+    """Answers in a row that brought nothing new, the first of them included."""
+    first_start: int | None = None
+    """Unix nanoseconds, as the two below."""
+    last_start: int | None = None
+    previous_start: int | None = None
+    """Of the call before the last, as long as that is being judged."""
+    terminal: bool = False
+    was_terminal: bool = False
+    """The state was terminal before the last call, as long as that is being judged."""
 
-    def __init__(self) -> None:
-        self.best: float | None = None
-        self.terminal = False
-        self.was_terminal = False
-        """The state was terminal before the last call."""
-        self.answer: int | None = None
-        self.items: Seen | None = None
-        self.total = 0
-        """Calls so far."""
-        self.same = 0
-        """Answers in a row that brought nothing new, the first of them included."""
-        self.first_start: int | None = None
-        """Unix nanoseconds, as the two below."""
-        self.last_start: int | None = None
-        self.previous_start: int | None = None
+    def add(self, entry: Entry, call: ToolCall, outcome: Outcome, seen: Seen) -> tuple[bool, bool]:
+        """Take in one more answer: whether it moved, and whether declared progress advanced.
 
+        The first answer moves, and advances nothing: there is nothing that it could be beyond. A failure moves nothing,
+        and where no result is known there is nothing to compare.
+        """
+        first = self.total == 0
+        self.total += 1
+        moved = self._moved(entry, outcome, seen)
+        self.was_terminal = self.terminal
+        self.terminal = self.terminal or outcome.terminal
+        if entry.outcome != "missing":
+            self.same = 1 if moved or first else self.same + 1
+        start = call.start_ns if call.start_ns is not None and 0 <= call.start_ns < _LATEST else None
+        self.previous_start, self.last_start = self.last_start, start
+        if first:
+            self.first_start = start
+        return moved, moved and not first and outcome.declared
 
-class Pages:
-    """One list that is paged through: what was seen of it, and how many pages in a row brought nothing."""
-
-    __slots__ = ("barren", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Seen(ITEM_LIMIT)
-        self.barren = 0
-
-    def add(self, entry: Entry, outcome: Outcome) -> bool:
-        """Take in one more page; whether it brought anything unseen."""
-        if outcome.items is not None:
-            new = sum([self.seen.add(tag) for tag in outcome.items]) > 0
-        elif outcome.unseen is not None:
-            new = outcome.unseen > 0
-        else:
-            new = entry.answer is not None and self.seen.add(tag_of(entry.answer))
-        self.barren = 0 if new else self.barren + 1
-        return new
-
-
-def standing_after(
-    standing: Standing | None, entry: Entry, call: ToolCall, outcome: Outcome
-) -> tuple[Standing, bool, bool]:
-    """The standing after one more answer, whether it moved, and whether declared progress advanced.
-
-    The first answer moves, and advances nothing: there is nothing that it could be beyond.
-    """
-    now = Standing() if standing is None else standing
-    first = now.total == 0
-    now.total += 1
-    if outcome.items is not None or outcome.unseen is not None:
-        moved = _unseen(now, outcome) > 0
-    elif outcome.declared:
-        moved = outcome.measure is not None and (now.best is None or outcome.measure > now.best)
-        if moved:
-            now.best = outcome.measure
-    else:
-        moved = entry.answer is not None and entry.answer != now.answer
-    now.was_terminal = now.terminal
-    now.terminal = now.terminal or outcome.terminal
-    now.answer = entry.answer
-    now.same = 1 if moved or first else now.same + 1
-    now.previous_start, now.last_start = now.last_start, call.start_ns
-    if first:
-        now.first_start = call.start_ns
-    return now, moved, moved and not first and outcome.declared
+    def _moved(self, entry: Entry, outcome: Outcome, seen: Seen) -> bool:
+        if outcome.items is not None or outcome.unseen is not None:
+            return brings_unseen(entry.key or 0, outcome, seen)
+        if outcome.declared:
+            if outcome.measure is None or (self.best is not None and outcome.measure <= self.best):
+                return False
+            self.best = outcome.measure
+            return True
+        if entry.answer is None or entry.outcome == "error" or entry.answer == self.answer:
+            return False
+        self.answer = entry.answer
+        return True
 
 
-def _unseen(standing: Standing, outcome: Outcome) -> int:
+def brings_unseen(subject: int, outcome: Outcome, seen: Seen) -> bool:
+    """Whether an answer holds an item that was never seen in the list of this subject; its items are remembered."""
     if outcome.items is None:
-        return outcome.unseen or 0
-    if standing.items is None:
-        standing.items = Seen(ITEM_LIMIT)
-    return sum([standing.items.add(tag) for tag in outcome.items])
+        return (outcome.unseen or 0) > 0
+    new = False
+    for item in outcome.items:
+        new = seen.add(tag_of(subject, item)) or new
+    return new
 
 
 def over_budget(standing: Standing, rule: PollRule, start_ns: int | None, *, polls: int, same: int) -> str | None:

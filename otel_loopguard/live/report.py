@@ -6,10 +6,9 @@ Not their delivery: it is filled while the lock is held and handed over afterwar
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from otel_loopguard import names
-from otel_loopguard.core.decision import Finding, Kind, NudgeOutcome, finding_id
+from otel_loopguard.core.decision import Finding, NudgeOutcome, finding_id
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.emit import Counters, Emitted, Judged, Origin, finding_event, nudge_event, run_end_event
 
@@ -60,14 +59,10 @@ class Report:
 
     def close(self, run: RunState, lane: Lane) -> None:
         """Judge a lane's last turn, and say of its nudges that they stayed open."""
-        findings = self._engine.close(lane.history)
-        run.found(findings)
-        self.found(run, lane, findings)
-        held = list(lane.history.nudged.items())
-        lane.history.nudged.clear()
-        self.followed(
-            run, lane, [NudgeOutcome(cast("Kind", kind), "open", tool, place) for (kind, _), (tool, place) in held]
-        )
+        closing = self._engine.close(lane.history)
+        run.found(closing.findings)
+        self.found(run, lane, closing.findings)
+        self.followed(run, lane, closing.nudges)
 
     def end(self, run: RunState, reason: str) -> None:
         """A run's last turns and its totals."""

@@ -9,14 +9,14 @@ the same findings. A call is judged when the lateness has passed since its first
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
 from otel_loopguard.core.call import ToolCall
-from otel_loopguard.core.decision import Finding, Kind, NudgeOutcome, Observation, call_reference, finding_id
+from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
-from otel_loopguard.core.history import RunMemory
+from otel_loopguard.core.run_memory import RunMemory
 from otel_loopguard.stream.dedupe import merge
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.held import Held, Merged, Number
@@ -202,12 +202,9 @@ class Run:
                 other.history.reset()
 
     def _leave(self, line: Line) -> Iterator[RunEvent]:
-        """Judge a line's last turn; its nudges stay open."""
-        yield from self._said(line, self._engine.close(line.history), ())
-        held = list(line.history.nudged.items())
-        line.history.nudged.clear()
-        open_ = [NudgeOutcome(cast("Kind", kind), "open", tool, place) for (kind, _), (tool, place) in held]
-        yield from self._said(line, (), open_)
+        """Judge a line's last turn; its nudges are left as they are."""
+        closing = self._engine.close(line.history)
+        yield from self._said(line, closing.findings, closing.nudges)
 
     def _observed(self, call: Merged, number: int, observation: Observation) -> Observed:
         record = call.record

@@ -5,31 +5,35 @@ Not a place for state: what a rule needs to remember is in the history, so any h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.decision import Action, Finding, Kind
-from otel_loopguard.core.entry import Entry, TurnMark
+from otel_loopguard.core.entry import Entry
+from otel_loopguard.core.episode import LASTING, Subject
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.turn import TurnMark
 
-__all__ = ["After", "Before", "Detector", "Judged", "Moment", "TurnOver", "finding_on"]
+__all__ = ["LASTING", "After", "Before", "Detector", "Judged", "Moment", "TurnOver", "finding_on", "one_a_turn"]
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(msgspec.Struct, frozen=True, gc=False):
     """A call is about to be dispatched: its result is not known."""
 
     call: ToolCall
     key: int | None
+    tool: int
+    """Tag of the tool's name."""
     turn: int
     """Number of the turn in which the call would stand."""
     settings: ToolPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class After:
+class After(msgspec.Struct, frozen=True, gc=False):
     """A call has ended and is the newest of the history."""
 
     call: ToolCall
@@ -38,22 +42,26 @@ class After:
     settings: ToolPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class TurnOver:
+class TurnOver(msgspec.Struct, frozen=True, gc=False):
     """A turn is over and is the newest of the history's turns."""
 
     mark: TurnMark
+    last: Entry
+    """Its last call."""
+    tool: str
+    """Name of that call's tool."""
 
 
 Moment = Before | After | TurnOver
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A finding with the subject of its episode: what must not be said twice."""
 
     finding: Finding
-    subject: object = field(default=None)
+    subject: Subject
+    reach: int | None = None
+    """Turns that the episode outlives the last moment at which its rule held; None: the policy's window."""
 
 
 class Detector(Protocol):
@@ -65,8 +73,17 @@ class Detector(Protocol):
         ...
 
     @property
+    def moments(self) -> tuple[type[Moment], ...]:
+        """The moments at which the rule can hold: it is asked at no other."""
+        ...
+
+    @property
     def early(self) -> bool:
         """Whether its answer before dispatch is a forecast: the finding is made when the turn is over."""
+        ...
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """Whether the rule can ever hold for a call of a tool with these settings."""
         ...
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
@@ -75,18 +92,26 @@ class Detector(Protocol):
 
 
 def finding_on(  # noqa: PLR0913 - evidence has parts
-    kind: Kind, action: Action, history: History, moment: Before | After, earlier: list[Entry],
+    kind: Kind, action: Action, history: History, moment: Before | After, earlier: Sequence[Entry],
     *, count: int, limit: int,
 ) -> Finding:  # fmt: skip
     """A finding on the call of a moment; ``earlier`` are the calls that count beside it, newest first."""
     call = moment.call
-    place = moment.entry.place if isinstance(moment, After) else history.place + 1
-    prints = dict.fromkeys(
-        [entry.fingerprint for entry in reversed(earlier) if entry.fingerprint is not None]
-        + ([call.fingerprint] if call.fingerprint is not None else [])
-    )
-    ids = [entry.call_id for entry in reversed(earlier)] + [call.call_id]
-    return Finding(
-        kind, action, call.tool, place, earlier[-1].place if earlier else place, count, limit,
-        fingerprints=tuple(prints), call_ids=tuple(call_id for call_id in ids if call_id is not None),
-    )  # fmt: skip
+    if isinstance(moment, After):
+        place, key = moment.entry.place, moment.entry.key
+    else:
+        place, key = history.place + 1, moment.key
+    prints = dict.fromkeys([one.print or "" for one in reversed(earlier) if one.key is not None and one.key != key])
+    if call.fingerprint is not None:
+        prints[call.fingerprint] = None
+    first = earlier[-1].place if earlier else place
+    return Finding(kind, action, call.tool, place, first, count, limit, 1, tuple(prints), call.call_id)
+
+
+def one_a_turn(entries: Iterable[Entry]) -> list[Entry]:
+    """Of entries, newest first, the newest of each turn."""
+    found: list[Entry] = []
+    for entry in entries:
+        if not found or entry.turn < found[-1].turn:
+            found.append(entry)
+    return found

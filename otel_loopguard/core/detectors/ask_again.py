@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.entry import tag_of
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import Before, Judged, Moment, finding_on
+from ._base import LASTING, Before, Judged, Moment, finding_on
 
 __all__ = ["AskAgain"]
 
@@ -24,13 +23,17 @@ class AskAgain:
     """Judged before dispatch: the user should not be asked."""
 
     kind: Final[Kind] = "ask_again"
+    moments: Final = (Before,)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To tools that ask the user."""
+        return settings.asks_user
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge on the question that was answered."""
-        if not isinstance(moment, Before) or not moment.settings.asks_user or moment.key is None:
-            return None
-        if tag_of(moment.key) not in history.asked:
+        if not isinstance(moment, Before) or moment.key is None or moment.key >> 32 not in history.asked:
             return None
         earlier = list(reversed(history.by_key.get(moment.key, ())))
-        return Judged(finding_on(self.kind, "nudge", history, moment, earlier, count=2, limit=2), moment.key)
+        finding = finding_on(self.kind, "nudge", history, moment, earlier, count=len(earlier) + 1, limit=2)
+        return Judged(finding, (self.kind, moment.key), LASTING)

@@ -11,13 +11,15 @@ changed result, laps that wait on a declared poller within its budget, turns wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from otel_loopguard.core.decision import Action, Finding, Kind
-from otel_loopguard.core.entry import TurnMark, symbol_of
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import CycleRule, Policy
+from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
+from otel_loopguard.core.tag import symbol_of
+from otel_loopguard.core.turn import TurnMark
 
 from ._base import Before, Judged, Moment, TurnOver
 
@@ -26,50 +28,72 @@ __all__ = ["Cycle"]
 _SHORTEST: Final = 2
 
 
+class _Laps(NamedTuple):
+    action: Action
+    period: int
+    number: int
+
+
 class Cycle:
     """Judges a finished turn; before dispatch it forecasts what the turn would be if it ended with this call."""
 
     kind: Final[Kind] = "cycle"
+    moments: Final = (Before, TurnOver)
     early: Final = True
+
+    def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
+        """To every tool."""
+        return True
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge or a stop on the turn that completes a lap."""
-        rule = policy.default.cycle
+        turns = history.turns
+        if isinstance(moment, Before):
+            keys: set[int | None] = {moment.key}
+            if moment.turn == turns.number:
+                keys.update(entry.key for entry in turns.open)
+            symbol = symbol_of(keys)
+            if symbol is None or symbol not in turns.symbols:
+                return None
+            return self._judge(history, moment, symbol, turns.before(moment.turn), moment.settings.cycle)
         if isinstance(moment, TurnOver):
-            marks = list(islice(history.closed(moment.mark.number + 1), rule.max_period * (rule.stop + 1)))
-            return self._laps(marks, moment.mark.symbol, marks[1:], rule, None, history)
-        if not isinstance(moment, Before) or moment.key is None or not history.turns:
-            return None
-        keys: set[int | None] = {moment.key}
-        if moment.turn == history.turn:
-            keys.update(entry.key for entry in history.open)
-        symbol = symbol_of(keys)
-        marks = list(islice(history.closed(moment.turn), rule.max_period * (rule.stop + 1)))
-        return self._laps([], symbol, marks, rule, moment, history)
-
-    def _laps(  # noqa: PLR0913, PLR0917 - the judged turn and those before it
-        self, judged: list[TurnMark], symbol: int | None, before: list[TurnMark], rule: CycleRule,
-        moment: Before | None, history: History,
-    ) -> Judged | None:  # fmt: skip
-        """``before`` are the turns before the judged one, newest first; ``judged`` is it, where it is over."""
-        if symbol is None or all(mark.symbol != symbol for mark in before[_SHORTEST - 1 : rule.max_period]):
-            return None
-        for period in range(_SHORTEST, rule.max_period + 1):
-            if len(before) < period * rule.nudge - 1 or before[period - 1].symbol != symbol:
-                continue
-            equal = 1 + _equal_turns(before, period, period * rule.stop)
-            laps = (equal + period) // period
-            if laps < rule.nudge or not _is_primitive(symbol, before, period) or _waits(judged, before, period):
-                continue
-            if laps < rule.stop and (equal + period) % period != 0:
-                continue
-            action: Action = "stop" if laps >= rule.stop else "nudge"
-            laps = min(laps, rule.stop)
-            return Judged(_finding(action, judged, before, period, laps, rule, moment, history), period)
+            symbol = moment.mark.symbol
+            if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits:
+                return None
+            earlier = islice(reversed(turns.marks), 1, None)
+            return self._judge(history, moment, symbol, earlier, policy.for_tool(moment.tool).cycle)
         return None
 
+    def _judge(
+        self, history: History, moment: Before | TurnOver, symbol: int, earlier: Iterable[TurnMark], rule: CycleRule
+    ) -> Judged | None:
+        before = list(islice(earlier, rule.max_period * (rule.stop + 1)))
+        laps = _laps(symbol, before, rule)
+        if laps is None:
+            return None
+        subject = sum(one.symbol or 0 for one in before[: laps.period])
+        return Judged(_finding(laps, history, moment, before, rule), (self.kind, subject), laps.period)
 
-def _equal_turns(before: list[TurnMark], period: int, limit: int) -> int:
+
+def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | None:
+    """The laps that a turn with this symbol completes; ``before`` are the turns before it, newest first."""
+    for period in range(_SHORTEST, min(rule.max_period, len(before)) + 1):
+        if before[period - 1].symbol != symbol or len(before) < period * rule.nudge - 1:
+            continue
+        equal = 1 + _equal_turns(before, period, period * rule.stop)
+        count = (equal + period) // period
+        if count < rule.nudge or not _is_primitive(symbol, before, period):
+            continue
+        if any(mark.waits for mark in before[:period]):
+            continue
+        if count >= rule.stop:
+            return _Laps("stop", period, rule.stop)
+        if (equal + period) % period == 0:
+            return _Laps("nudge", period, count)
+    return None
+
+
+def _equal_turns(before: Sequence[TurnMark], period: int, limit: int) -> int:
     """How many turns in a row, from the newest back, equal the turn a period earlier in calls and results."""
     count = 0
     for place in range(min(limit, len(before) - period)):
@@ -80,7 +104,7 @@ def _equal_turns(before: list[TurnMark], period: int, limit: int) -> int:
     return count
 
 
-def _is_primitive(symbol: int, before: list[TurnMark], period: int) -> bool:
+def _is_primitive(symbol: int, before: Sequence[TurnMark], period: int) -> bool:
     """Whether the lap is no shorter lap, or one turn, said several times."""
     lap = [symbol, *(mark.symbol for mark in before[: period - 1])]
     return all(
@@ -89,26 +113,23 @@ def _is_primitive(symbol: int, before: list[TurnMark], period: int) -> bool:
     )
 
 
-def _waits(judged: list[TurnMark], before: list[TurnMark], period: int) -> bool:
-    return any(mark.waits for mark in judged[:1]) or any(mark.waits for mark in before[:period])
-
-
-def _finding(  # noqa: PLR0913, PLR0917 - evidence has parts
-    action: Action, judged: list[TurnMark], before: list[TurnMark], period: int, laps: int, rule: CycleRule,
-    moment: Before | None, history: History,
-) -> Finding:  # fmt: skip
-    lap = list(reversed(before[: period - 1]))
-    limit = rule.nudge if action == "nudge" else rule.stop
-    prints = [one for mark in lap for one in mark.fingerprints]
-    first = before[min(len(before), laps * period - 1) - 1].first
-    if moment is None:
-        mark = judged[0]
-        premature = action == "nudge" and mark.answers != before[period - 1].answers
-        return Finding(
-            "cycle", action, mark.tool, mark.last, first, laps, limit, period,
-            fingerprints=(*prints, *mark.fingerprints), premature=premature,
-        )  # fmt: skip
-    own = () if moment.call.fingerprint is None else (moment.call.fingerprint[:16],)
+def _finding(
+    laps: _Laps, history: History, moment: Before | TurnOver, before: Sequence[TurnMark], rule: CycleRule
+) -> Finding:
+    limit = rule.nudge if laps.action == "nudge" else rule.stop
+    first = before[min(len(before), laps.number * laps.period - 1) - 1].first
+    oldest = before[laps.period - 2].number
+    if isinstance(moment, Before):
+        place, tool, call_id = history.place + 1, moment.call.tool, moment.call.call_id
+        held = [one.print for one in history.entries if oldest <= one.turn < moment.turn]
+        own = moment.call.fingerprint
+        premature = False
+    else:
+        place, tool, call_id = moment.last.place, moment.tool, None
+        held = [one.print for one in history.entries if oldest <= one.turn <= moment.mark.number]
+        own = None
+        premature = laps.action == "nudge" and moment.mark.answers != before[laps.period - 1].answers
+    prints = tuple(dict.fromkeys(one for one in (*held, own) if one is not None))
     return Finding(
-        "cycle", action, moment.call.tool, history.place + 1, first, laps, limit, period, fingerprints=(*prints, *own),
-    )  # fmt: skip
+        "cycle", laps.action, tool, place, first, laps.number, limit, laps.period, prints, call_id, premature
+    )

@@ -16,34 +16,42 @@ payloads, several questions of one turn, an answer of one word.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.words import LONG_ENOUGH, near
 
-from ._base import After, Judged, Moment, finding_on
+from ._base import After, Judged, Moment, finding_on, one_a_turn
 
 __all__ = ["Drift"]
 
 _SHAPED_FAILURES: Final = 5
 _WORDINGS: Final = 4
+_NO_WORD: Final = ("ours", "missing")
+"""Outcomes in which the tool said nothing."""
 
 
 class Drift:
     """Judged with the result: only that shows whether the other wording brought anything."""
 
     kind: Final[Kind] = "drift"
+    moments: Final = (After,)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To tools that answer: no pollers, no thoughts, no questions to the user."""
+        return settings.kind not in ("poll", "none") and not settings.asks_user
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge on the call that makes the streak long enough."""
         if not isinstance(moment, After) or moment.entry.key is None or moment.entry.outcome == "ours":
             return None
         entry = moment.entry
-        if entry.kind == "poll" or entry.thought or moment.settings.asks_user:
+        if entry.thought:
             return None
         if _is_nothing(entry):
             if entry.kind == "write":
@@ -64,12 +72,7 @@ class Drift:
         entry = moment.entry
         if entry.shape is None or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
             return None
-        found: list[Entry] = []
-        for earlier in reversed(history.by_tool[entry.tool]):
-            if earlier.outcome != "error" or earlier.shape != entry.shape:
-                break
-            if not found or earlier.turn < found[-1].turn:
-                found.append(earlier)
+        found = one_a_turn(_alike(history, entry))
         if len(found) < _SHAPED_FAILURES or len({one.key for one in found}) < 2:  # noqa: PLR2004
             return None
         return self._judged(history, moment, found, _SHAPED_FAILURES)
@@ -80,11 +83,12 @@ class Drift:
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
-        if len(history.by_tool[entry.tool]) < _WORDINGS:
+        is_first = entry.fresh and not entry.stated
+        if is_first or len(history.by_tool[entry.tool]) < _WORDINGS:
             return None
         found = [entry]
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
-            if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.key is None:
+            if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
                 continue
             if not near(earlier.words, earlier.word_count, entry.words, entry.word_count):
                 continue
@@ -97,18 +101,28 @@ class Drift:
 
     def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
-        return Judged(finding, moment.entry.tool)
+        return Judged(finding, (self.kind, moment.entry.tool))
 
 
 def _is_nothing(entry: Entry) -> bool:
     return entry.outcome in ("empty", "error")
 
 
+def _alike(history: History, last: Entry) -> Iterator[Entry]:
+    """Failures of one message shape in a row, newest first."""
+    for entry in reversed(history.by_tool[last.tool]):
+        if entry.outcome in _NO_WORD:
+            continue
+        if entry.outcome != "error" or entry.shape != last.shape:
+            return
+        yield entry
+
+
 def _streak(history: History, last: Entry) -> list[Entry]:
     """Calls with different arguments that brought nothing, newest first, one a turn."""
     tail: list[Entry] = []
     for entry in reversed(history.by_tool[last.tool]):
-        if entry.key is None or entry.outcome in ("ours", "missing"):
+        if entry.key is None or entry.outcome in _NO_WORD:
             continue
         if not _is_nothing(entry):
             break
@@ -135,6 +149,6 @@ def _streak(history: History, last: Entry) -> list[Entry]:
 def _new_between(history: History, earlier: Entry, later: Entry) -> bool:
     """Whether a successful write, or a first-time success that is no other wording of this, stands in between."""
     return any(
-        earlier.place < entry.place < later.place and not history.same_answer_nearby(entry, later)
+        earlier.place < entry.place < later.place and not entry.rewords(later)
         for entry in history.resets
     )

@@ -13,40 +13,54 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Finding, Kind
-from otel_loopguard.core.entry import handoff_symbol
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.run_memory import handoff_symbol
 
 from ._base import Before, Judged, Moment
 
 __all__ = ["Handoff"]
+
+_SHORTEST: Final = 2
 
 
 class Handoff:
     """Judged before dispatch, on the memory that the agents of a run share."""
 
     kind: Final[Kind] = "cycle"
+    moments: Final = (Before,)
     early: Final = False
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+    def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
+        """To every tool: only a call tells that it hands work over."""
+        return True
+
+    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on the hand-off that closes the circle again."""
         if not isinstance(moment, Before) or moment.call.handoff_to is None or moment.key is None:
             return None
-        rule = policy.default.cycle
+        rule = moment.settings.cycle
         chain = [*history.memory.handoffs, (handoff_symbol(moment.call.handoff_to, moment.key), history.memory.changes)]
-        for period in range(2, rule.max_period + 1):
-            equal = 0
-            for place in range(len(chain) - 1, period - 1, -1):
-                if chain[place] != chain[place - period]:
-                    break
-                equal += 1
-            laps = (equal + period) // period
+        for period in range(_SHORTEST, rule.max_period + 1):
+            laps = (_equal(chain, period) + period) // period
             if laps < rule.nudge or len(set(chain[-period:])) == 1:
                 continue
             action: Action = "stop" if laps >= rule.stop else "nudge"
             prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)
             place = history.place + 1
             limit = rule.stop if action == "stop" else rule.nudge
-            finding = Finding("cycle", action, moment.call.tool, place, place, laps, limit, period, prints)
-            return Judged(finding, "handoff")
+            finding = Finding(
+                "cycle", action, moment.call.tool, place, place, laps, limit, period, prints, moment.call.call_id
+            )
+            return Judged(finding, ("handoff", sum(symbol for symbol, _ in chain[-period:])))
         return None
+
+
+def _equal(chain: list[tuple[int, int]], period: int) -> int:
+    """How many hand-offs in a row, from the newest back, equal the one a lap earlier with no change since."""
+    count = 0
+    for place in range(len(chain) - 1, period - 1, -1):
+        if chain[place] != chain[place - period]:
+            break
+        count += 1
+    return count

@@ -12,7 +12,6 @@ their own), a retry after a passing failure, several equal calls in one turn.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
@@ -20,7 +19,7 @@ from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import After, Before, Judged, Moment, finding_on
+from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 
 __all__ = ["Identical"]
 
@@ -29,65 +28,61 @@ class Identical:
     """Judges a stop before dispatch, and a nudge before dispatch too unless the call may bring news by itself."""
 
     kind: Final[Kind] = "identical"
+    moments: Final = (Before, After)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To everything but declared pollers."""
+        return settings.kind != "poll"
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge or a stop on an equal call."""
-        if not isinstance(moment, (Before, After)) or moment.settings.kind == "poll":
-            return None
-        key = moment.key if isinstance(moment, Before) else moment.entry.key
-        if key is None:
-            return None
         if isinstance(moment, Before):
-            return self._before(history, moment, key, policy)
-        return self._after(history, moment, key, policy)
-
-    def _before(self, history: History, moment: Before, key: int, policy: Policy) -> Judged | None:
-        rule = moment.settings.identical
-        earlier = history.by_key.get(key)
-        if not earlier or earlier[-1].category == "transient":
+            earlier = None if moment.key is None else history.by_key.get(moment.key)
+            if not earlier or moment.key is None or earlier[-1].category == "transient":
+                return None
+            return self._before(history, moment, moment.key, policy.window)
+        if not isinstance(moment, After) or moment.entry.key is None or not moment.entry.counts:
             return None
-        streak = history.streak(key, moment.turn, policy.window)
-        if streak and history.reset_between(streak[0], moment.turn):
-            streak = []
+        if moment.entry.outcome == "ours" or not _brings_news(moment.settings):
+            return None
+        return self._after(history, moment, moment.entry.key, policy.window)
+
+    def _before(self, history: History, moment: Before, key: int, window: int) -> Judged | None:
+        rule = moment.settings.identical
+        streak = history.streak(key, moment.turn, window)
         count = len(streak) + 1
-        if streak and count >= rule.stop and _towards_stop(history, streak, moment.turn) >= rule.stop:
-            return self._judged("stop", history, moment, streak, key, count, rule.stop)
-        if _brings_news(moment.settings):
-            return None
-        if streak and count >= rule.nudge:
-            return self._judged("nudge", history, moment, streak, key, count, rule.nudge)
-        return self._row(history, moment, key, moment.turn)
+        if count > 1 and count >= rule.nudge and not history.reset_between(streak[0], moment.turn):
+            if count >= rule.stop and _towards_stop(history, streak, moment.turn) >= rule.stop:
+                return self._judged("stop", history, moment, streak, count=count, limit=rule.stop)
+            if not _brings_news(moment.settings):
+                return self._judged("nudge", history, moment, streak, count=count, limit=rule.nudge)
+        return None if _brings_news(moment.settings) else self._row(history, moment, key, moment.turn)
 
-    def _after(self, history: History, moment: After, key: int, policy: Policy) -> Judged | None:
-        if not _brings_news(moment.settings) or not moment.entry.counts:
-            return None
+    def _after(self, history: History, moment: After, key: int, window: int) -> Judged | None:
         rule = moment.settings.identical
-        streak = history.streak(key, moment.entry.turn + 1, policy.window + 1)
+        streak = history.streak(key, moment.entry.turn + 1, window + 1)
         if moment.entry.linked and len(streak) >= rule.nudge:
-            return self._judged("nudge", history, moment, streak[1:], key, len(streak), rule.nudge)
+            return self._judged("nudge", history, moment, streak[1:], count=len(streak), limit=rule.nudge)
         return self._row(history, moment, key, moment.entry.turn)
 
-    def _judged(  # noqa: PLR0913, PLR0917 - evidence has parts
-        self, action: Action, history: History, moment: Before | After, streak: list[Entry], key: int, count: int,
-        limit: int,
+    def _judged(  # noqa: PLR0913 - evidence has parts
+        self, action: Action, history: History, moment: Before | After, streak: list[Entry], *, count: int, limit: int,
+        rule: str = "identical",
     ) -> Judged:  # fmt: skip
         finding = finding_on(self.kind, action, history, moment, streak, count=count, limit=limit)
-        prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)
-        return Judged(replace(finding, fingerprints=prints), key)
+        return Judged(finding, (rule, streak[0].key or 0))
 
     def _row(self, history: History, moment: Before | After, key: int, turn: int) -> Judged | None:
         """So many turns in a row with this call alone; a call without arguments does not say what it does."""
         limit = moment.settings.identical.in_a_row
-        if moment.call.bare or moment.settings.cursor is not None or history.level(self.kind, key):
+        if moment.call.bare or moment.settings.cursor is not None:
             return None
-        count = history.row(key, turn)
-        if count < limit or history.level(self.kind, ("row", key)):
+        count = history.turns.row_of(key, turn)
+        if count < limit or history.episodes.level((self.kind, key), turn):
             return None
-        held = {entry.turn: entry for entry in history.by_key.get(key, ()) if entry.turn < turn}
-        earlier = list(reversed(list(held.values())))[: count - 1]
-        judged = self._judged("nudge", history, moment, earlier, key, count, limit)
-        return Judged(judged.finding, ("row", key))
+        earlier = one_a_turn(one for one in reversed(history.by_key.get(key, ())) if one.turn < turn)[: count - 1]
+        return self._judged("nudge", history, moment, earlier, count=count, limit=limit, rule="row")
 
 
 def _brings_news(settings: ToolPolicy) -> bool:

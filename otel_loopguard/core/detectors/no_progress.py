@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Finding, Kind
-from otel_loopguard.core.entry import tag_of
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.tag import tag_of
 
-from ._base import After, Judged, Moment, TurnOver, finding_on
+from ._base import LASTING, After, Judged, Moment, TurnOver, finding_on
 
 __all__ = ["NoProgress"]
 
@@ -28,21 +28,26 @@ class NoProgress:
     """The first rule is judged when a turn is over, the second with the result."""
 
     kind: Final[Kind] = "no_progress"
+    moments: Final = (After, TurnOver)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
+        """To every tool."""
+        return True
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge on the last call of the turn, or on the sixth equal outcome."""
         if isinstance(moment, After):
-            return self._outcome(history, moment)
+            return self._outcome(history, moment) if moment.entry.times >= _EQUAL_OUTCOMES else None
         if not isinstance(moment, TurnOver) or history.idle_turns < policy.no_progress_turns:
             return None
-        mark = moment.mark
-        idle = [one for one in history.turns if one.fresh is not None][-history.idle_turns :]
+        idle = [one for one in history.turns.marks if one.fresh is not None][-history.idle_turns :]
+        prints = (one.print for one in history.entries if one.turn == moment.mark.number)
         finding = Finding(
-            self.kind, "nudge", mark.tool, mark.last, idle[0].first, history.idle_turns, policy.no_progress_turns,
-            fingerprints=mark.fingerprints,
+            self.kind, "nudge", moment.tool, moment.last.place, idle[0].first, history.idle_turns,
+            policy.no_progress_turns, 1, tuple(dict.fromkeys(one for one in prints if one is not None)),
         )  # fmt: skip
-        return Judged(finding, "turns")
+        return Judged(finding, ("idle", 0), LASTING)
 
     def _outcome(self, history: History, moment: After) -> Judged | None:
         entry = moment.entry
@@ -50,11 +55,7 @@ class NoProgress:
             return None
         if entry.kind == "poll" or moment.settings.cursor is not None or entry.thought:
             return None
-        tag = tag_of(entry.key, entry.answer)
-        count = history.outcomes.get(tag) or 0
-        if count < _EQUAL_OUTCOMES:
-            return None
         held = reversed(history.by_key[entry.key])
         earlier = [one for one in held if one.answer == entry.answer and one is not entry]
-        finding = finding_on(self.kind, "nudge", history, moment, earlier, count=count, limit=_EQUAL_OUTCOMES)
-        return Judged(finding, tag)
+        finding = finding_on(self.kind, "nudge", history, moment, earlier, count=entry.times, limit=_EQUAL_OUTCOMES)
+        return Judged(finding, ("outcome", tag_of(entry.key, entry.answer)), LASTING)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
-from otel_loopguard.core.entry import key_of
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.tag import key_of
 
-from ._base import After, Before, Judged, Moment, finding_on
+from ._base import LASTING, After, Before, Judged, Moment, finding_on
 
 __all__ = ["Page"]
 
@@ -28,27 +28,32 @@ class Page:
     """Judges the nudge with the result, the stop before it."""
 
     kind: Final[Kind] = "page"
+    moments: Final = (Before, After)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To tools with a declared cursor."""
+        return settings.cursor is not None
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on a page that brings, or is to bring, nothing."""
-        if not isinstance(moment, (Before, After)) or moment.settings.cursor is None:
-            return None
-        group = key_of(moment.call.group_fingerprint, moment.call.key_id)
-        pages = None if group is None else history.pages.get(group)
-        if group is None or pages is None:
-            return None
         if isinstance(moment, Before):
-            if pages.barren + 1 < _STOP:
-                return None
-            count, limit = pages.barren + 1, _STOP
-        elif pages.barren >= _NUDGE:
-            count, limit = pages.barren, _NUDGE
+            key = key_of(moment.call.group_fingerprint, moment.call.key_id)
+            group = None if key is None else key >> 32
+            barren = 0 if group is None else (history.barren.get(group) or 0) + 1
+            action: Action = "stop"
+            limit = _STOP
+        elif isinstance(moment, After) and moment.entry.outcome != "ours":
+            group = moment.entry.group
+            barren = 0 if group is None else history.barren.get(group) or 0
+            action = "nudge"
+            limit = _NUDGE
         else:
             return None
-        earlier = [
-            one for one in reversed(history.entries)
-            if one.group == group and (isinstance(moment, Before) or one is not moment.entry)
-        ][: count - 1]  # fmt: skip
-        action: Action = "stop" if isinstance(moment, Before) else "nudge"
-        return Judged(finding_on(self.kind, action, history, moment, earlier, count=count, limit=limit), group)
+        if group is None or barren < limit:
+            return None
+        judged = moment.entry if isinstance(moment, After) else None
+        pages = [one for one in reversed(history.entries) if one.group == group and one is not judged]
+        earlier = pages[: barren - 1]
+        finding = finding_on(self.kind, action, history, moment, earlier, count=barren, limit=limit)
+        return Judged(finding, ("page", group), LASTING)

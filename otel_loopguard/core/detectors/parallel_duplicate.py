@@ -12,7 +12,7 @@ from typing import Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
 
 from ._base import After, Judged, Moment, finding_on
 
@@ -23,13 +23,21 @@ class ParallelDuplicate:
     """Judged with the result, once for each call beyond the first."""
 
     kind: Final[Kind] = "parallel_duplicate"
+    moments: Final = (After,)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To everything but declared writes."""
+        return settings.kind != "write"
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """Information on the second and each further equal call of a turn."""
-        if not isinstance(moment, After) or moment.entry.key is None or moment.entry.kind == "write":
+        siblings = history.turns.open
+        if len(siblings) == 1 or not isinstance(moment, After) or moment.entry.key is None:
             return None
-        twins = [one for one in reversed(history.open) if one.key == moment.entry.key and one is not moment.entry]
+        key = moment.entry.key
+        twins = [one for one in reversed(siblings) if one.key == key and one is not moment.entry]
         if not twins:
             return None
-        return Judged(finding_on(self.kind, "info", history, moment, twins, count=len(twins) + 1, limit=2))
+        finding = finding_on(self.kind, "info", history, moment, twins, count=len(twins) + 1, limit=2)
+        return Judged(finding, (self.kind, key))

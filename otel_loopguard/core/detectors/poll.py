@@ -1,9 +1,9 @@
 """A declared poller past its budget; never by repetition alone.
 
 Rule: the first poll over a budget (unchanged answers in a row, polls in all, the deadline from the start of the first
-poll) is a nudge, handed over with its result, the next one over it a stop before dispatch. After an answer that moved,
-the budget of unchanged answers is whole again. A poll after a terminal state is a nudge, then a stop. Polls closer
-together than the interval, from start to start, are a nudge and no more.
+poll) is a nudge, handed over with its result, the next one over any budget a stop before dispatch. After an answer
+that moved, the budget of unchanged answers is whole again. A poll after a terminal state is a nudge, then a stop.
+Polls closer together than the interval, from start to start, are a nudge and no more.
 
 Not flagged: any number of polls within the budget; a budget that is not set is no limit.
 """
@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
+from otel_loopguard.core.episode import Subject
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy, PollRule
+from otel_loopguard.core.policy import Policy, PollRule, ToolPolicy
 from otel_loopguard.core.standing import Standing, over_budget
 
-from ._base import After, Before, Judged, Moment, finding_on
+from ._base import LASTING, After, Before, Judged, Moment, finding_on
 
 __all__ = ["Poll"]
 
@@ -28,13 +29,21 @@ class Poll:
     """Judges the nudge with the result, the stop before it."""
 
     kind: Final[Kind] = "poll"
+    moments: Final = (Before, After)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To declared pollers."""
+        return settings.kind == "poll"
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on a poll over its budget."""
-        if not isinstance(moment, (Before, After)) or moment.settings.kind != "poll":
+        if isinstance(moment, Before):
+            key = moment.key
+        elif isinstance(moment, After) and moment.entry.outcome != "ours":
+            key = moment.entry.key
+        else:
             return None
-        key = moment.key if isinstance(moment, Before) else moment.entry.key
         standing = None if key is None else history.standings.get(key)
         if key is None or standing is None:
             return None
@@ -46,7 +55,8 @@ class Poll:
         start = moment.call.start_ns
         over = over_budget(standing, _rule(moment), start, polls=standing.total + 1, same=standing.same + 1)
         reason = "terminal" if standing.terminal else over
-        if reason is None or not history.level(self.kind, (key, reason)):
+        turn = history.turns.number
+        if reason is None or not any(history.episodes.level(one, turn) for one in (_for_good(key), _unchanged(key))):
             return None
         return self._judged("stop", history, moment, key, standing.total + 1, reason)
 
@@ -68,8 +78,20 @@ class Poll:
     ) -> Judged:
         judged = moment.entry if isinstance(moment, After) else None
         earlier = [one for one in reversed(history.by_key.get(key, ())) if one is not judged]
-        limit = _limit(moment, reason)
-        return Judged(finding_on(self.kind, action, history, moment, earlier, count=count, limit=limit), (key, reason))
+        finding = finding_on(self.kind, action, history, moment, earlier, count=count, limit=_limit(moment, reason))
+        if reason == "min_interval":
+            return Judged(finding, ("poll_interval", key), LASTING)
+        return Judged(finding, _unchanged(key) if reason == "max_unchanged" else _for_good(key), LASTING)
+
+
+def _unchanged(key: int) -> Subject:
+    """The episode that an answer which moves ends."""
+    return "poll_unchanged", key
+
+
+def _for_good(key: int) -> Subject:
+    """The episode of a budget that does not come back."""
+    return "poll", key
 
 
 def _rule(moment: Before | After) -> PollRule:

@@ -16,14 +16,16 @@ errors of one tool.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.entry import Entry
+from otel_loopguard.core.episode import Subject
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import After, Before, Judged, Moment, finding_on
+from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 
 __all__ = ["SameError"]
 
@@ -37,51 +39,56 @@ class SameError:
     """Judges the nudge with the result, the stop before it."""
 
     kind: Final[Kind] = "same_error"
+    moments: Final = (Before, After)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
+        """To every tool."""
+        return True
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge or a stop on an error that comes again."""
         if isinstance(moment, After):
-            return self._after(history, moment, policy)
-        if isinstance(moment, Before):
-            return self._before(history, moment, policy)
-        return None
+            entry = moment.entry
+            if entry.error is None or entry.outcome == "ours":
+                return None
+            return self._failed(history, moment, policy) or self._refused(history, moment)
+        return self._before(history, moment, policy) if isinstance(moment, Before) else None
 
     def _before(self, history: History, moment: Before, policy: Policy) -> Judged | None:
-        of_tool = history.by_tool.get(moment.call.tool)
-        last = of_tool[-1] if of_tool else None
+        last = history.last_word(moment.tool)
         if last is None or last.outcome != "error" or last.error is None:
             return None
         limit = moment.settings.same_error.stop
-        if len(history.by_tool[moment.call.tool]) < limit - 1:
+        if len(history.by_tool[moment.tool]) < limit - 1:
             return None
-        strikes = [entry for entry in _strikes(history, last, moment.turn, policy.window) if entry.turn < moment.turn]
-        subject = (moment.call.tool, last.error)
-        if not strikes or len(strikes) + 1 < limit or history.changed_between(moment.call.tool, strikes[0], moment.turn):
+        strikes = _strikes(history, last, moment.turn, policy.window)
+        while strikes and strikes[0].turn >= moment.turn:
+            del strikes[0]
+        if not strikes or len(strikes) + 1 < limit or history.changed_between(moment.tool, strikes[0], moment.turn):
             return None
-        stopped = history.level(self.kind, subject) > 1
-        if stopped and all(entry.key != moment.key for entry in history.by_tool[moment.call.tool]):
+        subject = _subject(last)
+        if history.episodes.level(subject, history.turns.number) > 1 and _is_probe(history, moment, strikes[-1]):
             return None
         finding = finding_on(self.kind, "stop", history, moment, strikes, count=len(strikes) + 1, limit=limit)
         return Judged(finding, subject)
 
-    def _after(self, history: History, moment: After, policy: Policy) -> Judged | None:
+    def _failed(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        """The same error in the window."""
         entry = moment.entry
-        if entry.error is None or entry.outcome == "ours":
+        limit = moment.settings.same_error.nudge
+        if entry.outcome != "error" or len(history.by_tool[entry.tool]) < limit:
             return None
-        if entry.outcome == "error":
-            limit = moment.settings.same_error.nudge
-            strikes = _strikes(history, entry, entry.turn, policy.window)
-            if len(strikes) >= limit:
-                earlier = strikes[1:]
-                finding = finding_on(self.kind, "nudge", history, moment, earlier, count=len(strikes), limit=limit)
-                return Judged(finding, (entry.tool, entry.error))
-        return self._refusals(history, moment)
+        strikes = _strikes(history, entry, entry.turn, policy.window)
+        if len(strikes) < limit:
+            return None
+        finding = finding_on(self.kind, "nudge", history, moment, strikes[1:], count=len(strikes), limit=limit)
+        return Judged(finding, _subject(entry))
 
-    def _refusals(self, history: History, moment: After) -> Judged | None:
+    def _refused(self, history: History, moment: After) -> Judged | None:
         """The same refusal again and again, other work in between or not."""
         entry = moment.entry
-        if not entry.refusal:
+        if not entry.refusal or len(history.by_tool[entry.tool]) < _REFUSALS:
             return None
         found = [entry]
         for earlier in reversed(history.by_tool[entry.tool]):
@@ -95,24 +102,37 @@ class SameError:
         if len(found) < limit:
             return None
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
-        return Judged(finding, (entry.tool, entry.error))
+        return Judged(finding, _subject(entry), _APART)
+
+
+def _subject(entry: Entry) -> Subject:
+    return "same_error", entry.tool << 32 | (entry.error or 0)
+
+
+def _is_probe(history: History, moment: Before, first: Entry) -> bool:
+    """Whether these arguments were not tried since the streak began."""
+    return all(one.key != moment.key for one in history.by_tool[moment.tool] if one.place >= first.place)
 
 
 def _strikes(history: History, last: Entry, turn: int, window: int) -> list[Entry]:
     """Errors like ``last`` that count together, newest first, one a turn."""
     found: list[Entry] = []
+    for entry in one_a_turn(_like(history, last, turn, window)):
+        if found and history.changed_between(last.tool, entry, found[-1].turn):
+            break
+        found.append(entry)
+    return found
+
+
+def _like(history: History, last: Entry, turn: int, window: int) -> Iterator[Entry]:
+    """Errors with the message of ``last``, newest first, back to a success of the tool."""
     for entry in history.of_tool(last.tool, turn, window):
         if entry.place > last.place:
             continue
         if entry.succeeded and not entry.thought:
-            break
-        if entry.error != last.error or entry.outcome != "error":
-            continue
-        if found and (history.changed_between(last.tool, entry, found[-1].turn)):
-            break
-        if not found or entry.turn < found[-1].turn:
-            found.append(entry)
-    return found
+            return
+        if entry.outcome == "error" and entry.error == last.error:
+            yield entry
 
 
 def _accepted(history: History, earliest: Entry, last: Entry) -> bool:

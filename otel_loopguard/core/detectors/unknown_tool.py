@@ -8,14 +8,15 @@ Not flagged: one wrong name, or different wrong names one after the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import After, Before, Judged, Moment, finding_on
+from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 
 __all__ = ["UnknownTool"]
 
@@ -27,33 +28,40 @@ class UnknownTool:
     """Judges the nudge with the result, the stop before it."""
 
     kind: Final[Kind] = "unknown_tool"
+    moments: Final = (Before, After)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
+        """To every name."""
+        return True
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge or a stop on a name that no tool has."""
         if isinstance(moment, Before):
-            last = history.by_tool.get(moment.call.tool)
-            if not last or last[-1].category != "unknown_tool":
+            last = history.last_word(moment.tool)
+            if last is None or last.category != "unknown_tool":
                 return None
-            found = _misses(history, moment.call.tool, moment.turn, policy.window)
+            of_tool = history.of_tool(moment.tool, moment.turn, policy.window)
+            found = one_a_turn(_misses(one for one in of_tool if one.turn < moment.turn))
             if len(found) + 1 < _STOP:
                 return None
             finding = finding_on(self.kind, "stop", history, moment, found, count=len(found) + 1, limit=_STOP)
-            return Judged(finding, moment.call.tool)
+            return Judged(finding, (self.kind, moment.tool))
         if not isinstance(moment, After) or moment.entry.category != "unknown_tool":
             return None
-        found = _misses(history, moment.entry.tool, moment.entry.turn + 1, policy.window + 1)
+        entry = moment.entry
+        found = one_a_turn(_misses(history.of_tool(entry.tool, entry.turn, policy.window)))
         if len(found) < _NUDGE:
             return None
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=_NUDGE)
-        return Judged(finding, moment.entry.tool)
+        return Judged(finding, (self.kind, entry.tool))
 
 
-def _misses(history: History, tool: str, turn: int, window: int) -> list[Entry]:
-    found: list[Entry] = []
-    for entry in history.of_tool(tool, turn, window):
+def _misses(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Calls that met no tool, back to one that did; our own answers are skipped."""
+    for entry in entries:
+        if entry.outcome == "ours":
+            continue
         if entry.category != "unknown_tool":
-            break
-        if entry.turn < turn and (not found or entry.turn < found[-1].turn):
-            found.append(entry)
-    return found
+            return
+        yield entry

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.entry import key_of
 from otel_loopguard.core.history import History
-from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.run_memory import idempotency_of
+from otel_loopguard.core.tag import key_of
 
-from ._base import Before, Judged, Moment, finding_on
+from ._base import LASTING, Before, Judged, Moment, finding_on
 
 __all__ = ["Write"]
 
@@ -26,20 +27,25 @@ class Write:
     """Judged before dispatch: afterwards it is too late."""
 
     kind: Final[Kind] = "write"
+    moments: Final = (Before,)
     early: Final = False
+
+    def applies(self, settings: ToolPolicy) -> bool:
+        """To declared writes."""
+        return settings.kind == "write" and settings.duplicate_after_success != "allow"
 
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on the write that may happen twice."""
-        if not isinstance(moment, Before) or moment.settings.kind != "write":
+        action = moment.settings.duplicate_after_success if isinstance(moment, Before) else "allow"
+        if not isinstance(moment, Before) or action == "allow" or moment.key is None:
             return None
-        action = moment.settings.duplicate_after_success
-        group = key_of(moment.call.group_fingerprint, moment.call.key_id)
-        state = None if group is None or action == "allow" else history.memory.writes.get(group)
-        if state is None or action == "allow":
+        group = key_of(moment.call.group_fingerprint, moment.call.key_id) or moment.key
+        written = history.memory.writes.get(group)
+        if written is None:
             return None
-        outcome, idempotency = state
-        if idempotency is not None and idempotency == moment.call.idempotency:
+        if written.idempotency is not None and written.idempotency == idempotency_of(moment.call):
             return None
-        earlier = [one for one in reversed(history.entries) if one.group == group][:1]
-        kind: Kind = "write" if outcome == "done" else "indeterminate"
-        return Judged(finding_on(kind, action, history, moment, earlier, count=2, limit=2), group)
+        earlier = [one for one in reversed(history.entries) if one.group == group >> 32][:1]
+        kind: Kind = "write" if written.done else "indeterminate"
+        finding = finding_on(kind, action, history, moment, earlier, count=2, limit=2)
+        return Judged(finding, (kind, group), LASTING)

@@ -1,0 +1,149 @@
+"""Episodes: what was said already, so that one step is said once, and how nudged episodes went on.
+
+Not a judge: whether a rule holds is for the detectors, an episode only knows that it held before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from .decision import Finding, Kind, NudgeOutcome, NudgeResult
+from .entry import Entry
+from .tag import symbol_of
+from .turn import TurnMark
+
+__all__ = ["EPISODE_LIMIT", "LASTING", "Episode", "Episodes", "Subject"]
+
+EPISODE_LIMIT: Final = 24
+LASTING: Final = 1 << 62
+"""A turn that never comes: such an episode ends with the run, a user message, or by its own rule."""
+_LONGEST_NAME: Final = 48
+
+Subject = tuple[str, int]
+"""A rule and what it holds of: a key, a tool, a lap."""
+
+_STRENGTH: Final = {"info": 0, "nudge": 1, "stop": 2}
+
+
+class Episode(msgspec.Struct, gc=False, eq=False):
+    """A rule that holds, from its first finding until something ends it."""
+
+    kind: Kind
+    level: int
+    """1 after a nudge, 2 after a stop."""
+    until: int
+    """The last turn in which the episode goes on unless its rule holds again."""
+    turn: int = 0
+    """Of the nudge, as long as nobody knows how that went on; else 0."""
+    place: int = 0
+    """Of the nudged call."""
+    tool: str = ""
+    """Of the nudged call."""
+
+    def close(self, result: NudgeResult, place: int) -> NudgeOutcome:
+        """The open nudge went on like this."""
+        outcome = NudgeOutcome(self.kind, result, self.tool, place)
+        self.turn, self.place, self.tool = 0, 0, ""
+        return outcome
+
+
+class Episodes:
+    """The episodes of one history, bounded; the one told longest ago is forgotten first."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: dict[Subject, Episode] = {}
+
+    def level(self, subject: Subject, turn: int) -> int:
+        """0 where nothing was said in this episode, 1 after a nudge, 2 after a stop."""
+        episode = self._held.get(subject)
+        return 0 if episode is None or episode.until < turn else episode.level
+
+    def tell(self, subject: Subject, finding: Finding, turn: int, until: int) -> tuple[bool, list[NudgeOutcome]]:
+        """A rule holds: whether that is a new step of its episode, and what became of its open nudge.
+
+        A nudge escalates when its rule holds again in a later turn: in its own the agent had not heard it yet.
+        """
+        level = _STRENGTH[finding.action]
+        episode = self._held.pop(subject, None)
+        outcomes: list[NudgeOutcome] = []
+        is_new = True
+        if episode is not None:
+            goes_on = episode.until >= turn
+            if episode.turn and not goes_on:
+                outcomes.append(episode.close("open", episode.place))
+            elif episode.turn and episode.turn < turn:
+                outcomes.append(episode.close("escalated", finding.sequence))
+            is_new = not goes_on or episode.level < level
+        if episode is None or is_new:
+            episode = Episode(finding.kind, level, until)
+            if finding.action == "nudge":
+                episode.turn, episode.place, episode.tool = turn, finding.sequence, finding.tool[:_LONGEST_NAME]
+        episode.until = until
+        self.put(subject, episode)
+        return is_new, outcomes
+
+    def put(self, subject: Subject, episode: Episode) -> None:
+        """Hold an episode as the one told last."""
+        self._held[subject] = episode
+        if len(self._held) > EPISODE_LIMIT:
+            del self._held[next(iter(self._held))]
+
+    def age(self, entry: Entry) -> list[NudgeOutcome]:
+        """End the episodes that a call ends."""
+        if not self._held:
+            return []
+        ended: list[NudgeOutcome] = []
+        if entry.key is not None:
+            if entry.counts and not entry.linked:
+                self._end(("identical", entry.key), entry.place, ended)
+            if entry.moved:
+                self._end(("poll_unchanged", entry.key), entry.place, ended)
+        if entry.moved and entry.group is not None:
+            self._end(("page", entry.group), entry.place, ended)
+        done = entry.succeeded and not entry.refusal
+        if done or entry.resets:
+            for subject in [one for one in self._held if one[0] == "same_error"]:
+                own = subject[1] >> 32 == entry.tool
+                if done if own else entry.resets:
+                    self._end(subject, entry.place, ended)
+        return ended
+
+    def turn_over(self, mark: TurnMark, place: int) -> list[NudgeOutcome]:
+        """End the episodes that a finished turn ends."""
+        if not self._held:
+            return []
+        ended: list[NudgeOutcome] = []
+        if mark.fresh:
+            self._end(("idle", 0), place, ended)
+        for subject in [one for one in self._held if one[0] == "row"]:
+            if mark.advanced or mark.symbol != symbol_of((subject[1],)):
+                self._end(subject, place, ended)
+        return ended
+
+    def recover(self, entry: Entry) -> list[NudgeOutcome]:
+        """Something new came: every nudge given in an earlier turn is answered."""
+        return [
+            episode.close("recovered", entry.place)
+            for episode in self._held.values()
+            if 0 < episode.turn < entry.turn
+        ]
+
+    def leave(self) -> list[NudgeOutcome]:
+        """Nothing more comes: every open nudge stays open."""
+        return [episode.close("open", episode.place) for episode in self._held.values() if episode.turn]
+
+    def _end(self, subject: Subject, place: int, ended: list[NudgeOutcome]) -> None:
+        episode = self._held.pop(subject, None)
+        if episode is not None and episode.turn:
+            ended.append(episode.close("recovered", place))
+
+    def items(self) -> list[tuple[Subject, Episode]]:
+        """All of them, the one told longest ago first."""
+        return list(self._held.items())
+
+    def __len__(self) -> int:
+        return len(self._held)

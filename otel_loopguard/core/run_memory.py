@@ -1,0 +1,80 @@
+"""What a run remembers across its agents: writes, and hand-offs.
+
+Not a history: it holds what counts for the run as a whole, whichever agent did it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from .call import ToolCall
+from .entry import Entry
+from .memory import Recent
+from .tag import key_of, name_tag, number_of, tag_of
+
+__all__ = ["RunMemory", "Written", "handoff_symbol"]
+
+_WRITES: Final = 64
+_HANDOFFS: Final = 32
+"""Eight agents in a circle, four laps."""
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """How a declared write went that was made last."""
+
+    done: bool
+    """It succeeded; False where nobody knows."""
+    idempotency: int | None
+    """32 bits of the idempotency key that it was sent with."""
+    scope: int
+    """Tag of the scope in which it was made."""
+
+
+def idempotency_of(call: ToolCall) -> int | None:
+    """32 bits of the idempotency key of a call."""
+    return None if call.idempotency is None else number_of(call.idempotency) >> 32
+
+
+def handoff_symbol(receiver: str, key: int) -> int:
+    """One number for a hand-off: who receives it and what is handed over."""
+    return tag_of(name_tag(receiver), key)
+
+
+class RunMemory:
+    """One a run."""
+
+    __slots__ = ("changes", "handoffs", "writes")
+
+    def __init__(self) -> None:
+        self.writes: Recent[Written] = Recent(_WRITES)
+        """Declared writes by their call without the idempotency key, 64 bits."""
+        self.handoffs: deque[tuple[int, int]] = deque(maxlen=_HANDOFFS)
+        """Every hand-off: its symbol, and the changes of the world before it."""
+        self.changes = 0
+        """Calls of any agent so far that may have changed the world."""
+
+    def add(self, entry: Entry, call: ToolCall) -> None:
+        """Take in a call of any agent."""
+        if entry.resets:
+            self.changes += 1
+        if entry.key is None:
+            return
+        if entry.kind == "write":
+            done = entry.outcome in ("ok", "empty")
+            if done or entry.outcome == "missing" or entry.category == "unknown_outcome":
+                group = key_of(call.group_fingerprint, call.key_id)
+                if group is not None:
+                    self.writes.set(group, Written(done, idempotency_of(call), name_tag(call.scope)))
+        if call.handoff_to is not None:
+            self.handoffs.append((handoff_symbol(call.handoff_to, entry.key), self.changes))
+
+    def user_message(self, scope: str) -> None:
+        """A user spoke in a scope: what was written there may be wanted again, and tasks are handed over anew."""
+        tag = name_tag(scope)
+        for group, written in list(self.writes.items()):
+            if written.scope == tag:
+                self.writes.discard(group)
+        self.handoffs.clear()

@@ -1,0 +1,79 @@
+"""Tags: fingerprints and names cut to numbers of 32 or 64 bits, which is enough to tell the calls of one run apart.
+
+Not fingerprints: they are never emitted, and never compared across runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+__all__ = ["MASK", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short", "symbol_of", "tag_of"]
+
+MASK: Final = (1 << 64) - 1
+_ODD: Final = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio: spreads sums of keys (Knuth, volume 3, section 6.4)."""
+_CACHED_NAME: Final = 128
+"""Characters of a name that is worth a place in the cache: nothing longer is a tool's name."""
+
+
+def number_of(fingerprint: str) -> int:
+    """The first 64 bits of a fingerprint; of a text that is none, which only another program can have made, a hash."""
+    try:
+        return int(fingerprint[:16], 16) & MASK
+    except ValueError:
+        return _hash(fingerprint)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+@lru_cache(maxsize=1024)
+def _known(name: str) -> int:
+    return _hash(name)
+
+
+def name_tag(name: str) -> int:
+    """32 bits for a name."""
+    return (_known(name) if len(name) <= _CACHED_NAME else _hash(name)) >> 32
+
+
+def salt_of(key_id: str) -> int:
+    """What binds a fingerprint to its key: fingerprints under different key ids are never equal."""
+    return _known(key_id) if len(key_id) <= _CACHED_NAME else _hash(key_id)
+
+
+def key_of(fingerprint: str | None, key_id: str) -> int | None:
+    """64 bits for a call, bound to the key of its fingerprint."""
+    return None if fingerprint is None else number_of(fingerprint) ^ salt_of(key_id)
+
+
+def print_of(key: int, salt: int) -> str:
+    """The first 64 bits of the fingerprint that a key was made of: 16 hex digits, as evidence shows them."""
+    return f"{key ^ salt:016x}"
+
+
+def short(number: int | None) -> int | None:
+    """The upper half of a 64-bit tag."""
+    return None if number is None else number >> 32
+
+
+def tag_of(*numbers: int) -> int:
+    """32 bits for some numbers in order."""
+    mixed = 0
+    for number in numbers:
+        mixed = ((mixed ^ number) * _ODD) & MASK
+    return mixed >> 32
+
+
+def symbol_of(keys: Iterable[int | None]) -> int | None:
+    """32 bits for a set of keys, whatever their order; None where one is unknown: such a set equals no other."""
+    total = 0
+    for key in keys:
+        if key is None:
+            return None
+        total += (key ^ (key >> 29)) * _ODD
+    return (total & MASK) >> 32

@@ -1,0 +1,154 @@
+"""Turns: model decisions with the calls that each made, the open one in detail and the ended ones as symbols.
+
+Not calls: those are in the history. A turn is known here by what it asked and by what it brought.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from .call import Turn
+from .entry import Entry
+from .tag import symbol_of, tag_of
+
+__all__ = ["CALL_LIMIT", "TurnMark", "Turns", "token_of"]
+
+CALL_LIMIT: Final = 64
+"""Calls of one turn; a host that knows no turns, and gives one token to all calls, still has a bound."""
+_LONGEST_TOKEN: Final = 48
+
+
+class TurnMark(msgspec.Struct, gc=False, eq=False):
+    """One turn: its set of calls as one symbol."""
+
+    number: int
+    first: int
+    """Place of its first call."""
+    symbol: int | None
+    """32 bits of the set of keys; None where one is unknown: such a turn equals no other."""
+    answers: int | None
+    """32 bits of the set of keys with what came back; None where something is missing."""
+    advanced: bool
+    waits: bool
+    """A declared poller within its budget was among the calls."""
+    fresh: bool | None
+    """Whether the turn brought anything new; None where nothing is known of it."""
+
+
+def token_of(turn: Turn) -> str | int | None:
+    """A turn's token as it is kept: long ones are hashed."""
+    if isinstance(turn, int):
+        return turn if 0 <= turn < 1 << 63 else hash(turn)
+    if turn is None or len(turn) <= _LONGEST_TOKEN:
+        return turn
+    return blake2b(turn.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def mark_of(number: int, entries: list[Entry]) -> TurnMark:
+    """The mark of a turn."""
+    symbol = symbol_of({entry.key for entry in entries})
+    advanced = waits = fresh = stated = renewed = known = False
+    for entry in entries:
+        advanced = advanced or entry.advanced
+        waits = waits or entry.waits
+        fresh = fresh or entry.fresh or entry.resets or entry.waits
+        stated = stated or entry.stated
+        renewed = renewed or (entry.stated and entry.fresh)
+        known = known or (entry.key is not None and entry.outcome != "missing")
+    return TurnMark(
+        number, entries[0].place, symbol, None if symbol is None else _answers_of(entries), advanced, waits,
+        renewed if stated else fresh if known else None,
+    )  # fmt: skip
+
+
+def _answers_of(entries: list[Entry]) -> int | None:
+    total = 0
+    for key, answer in {(entry.key, entry.answer) for entry in entries}:
+        if key is None or answer is None:
+            return None
+        total += tag_of(key, answer)
+    return total & 0xFFFFFFFF
+
+
+class Turns:
+    """The turns of one history, bounded: the ended ones, newest last, and the calls of the open one."""
+
+    __slots__ = ("marks", "number", "open", "row", "symbols", "token")
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        """Turns so far, the open one included."""
+        self.token: str | int | None = None
+        self.open: list[Entry] = []
+        self.marks: deque[TurnMark] = deque()
+        self.symbols: dict[int, int] = {}
+        """How many of the marks have a symbol."""
+        self.row = 0
+        """Ended turns in a row with the newest symbol, back to one whose declared value advanced."""
+
+    def continues(self, turn: Turn) -> bool:
+        """Whether a call with this token belongs to the open turn, which holds so many calls and no more."""
+        return turn is not None and 0 < len(self.open) < CALL_LIMIT and token_of(turn) == self.token
+
+    def enter(self, turn: Turn) -> int:
+        """The number of the turn of a call that has ended; the turn is opened where none is open."""
+        if not self.open:
+            self.number += 1
+            self.token = token_of(turn)
+        return self.number
+
+    def add(self, entry: Entry) -> None:
+        """A call of the open turn."""
+        self.open.append(entry)
+
+    def current(self) -> TurnMark:
+        """The mark of the open turn as it stands."""
+        return mark_of(self.number, self.open)
+
+    def end(self, limit: int) -> TurnMark:
+        """Close the open turn; ``limit`` turns stay."""
+        mark = self.current()
+        self.row = self._row_with(mark)
+        self.marks.append(mark)
+        if mark.symbol is not None:
+            self.symbols[mark.symbol] = self.symbols.get(mark.symbol, 0) + 1
+        while len(self.marks) > limit:
+            oldest = self.marks.popleft().symbol
+            if oldest is not None:
+                self.symbols[oldest] -= 1
+                if not self.symbols[oldest]:
+                    del self.symbols[oldest]
+        self.open = []
+        self.token = None
+        return mark
+
+    def _row_with(self, mark: TurnMark) -> int:
+        if mark.symbol is None:
+            return 0
+        goes_on = bool(self.marks) and self.marks[-1].symbol == mark.symbol and not mark.advanced
+        return self.row + 1 if goes_on else 1
+
+    def before(self, turn: int) -> Iterator[TurnMark]:
+        """The turns before ``turn``, newest first; the open one among them where it is older."""
+        if self.open and turn > self.number:
+            yield self.current()
+        yield from reversed(self.marks)
+
+    def row_of(self, key: int, turn: int) -> int:
+        """Turns in a row that hold this key alone, ``turn`` included; 0 where that holds another."""
+        symbol = symbol_of((key,))
+        if turn == self.number and self.open:
+            for entry in self.open:
+                if entry.key != key:
+                    return 0
+            if any(entry.advanced for entry in self.open):
+                return 1
+        elif self.open:
+            mark = self.current()
+            return 1 + self._row_with(mark) if mark.symbol == symbol else 1
+        return 1 + self.row if self.marks and self.marks[-1].symbol == symbol else 1
