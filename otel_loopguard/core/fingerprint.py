@@ -15,10 +15,10 @@ language computes the same (``tests/vectors/fingerprint.json``):
 from __future__ import annotations
 
 import hashlib
-import hmac
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, NoReturn
+from functools import lru_cache
+from typing import Final, Literal, NoReturn, Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from .jcs import write
 from .uniform import composed
 
-__all__ = ["EPHEMERAL", "Fingerprinter", "KeyScope", "Keyring", "SecretKey", "fingerprinter"]
+__all__ = ["EPHEMERAL", "MIN_SECRET", "Fingerprinter", "KeyScope", "Keyring", "SecretKey", "fingerprinter"]
 
 KeyScope = Literal["environment", "service", "run"]
 
@@ -38,41 +38,65 @@ MIN_SECRET: Final = 32
 """Bytes: the strength of the hash."""
 
 
-def derive(secret: bytes, purpose: str, scope: str = "", value: str = "") -> bytes:
+def _derive(secret: bytes, purpose: str, scope: str = "", value: str = "") -> bytes:
     """The key for one purpose and scope: 32 bytes."""
     info = f"otel-loopguard/1/{purpose}/{scope}/{value}".encode("utf-8", "surrogatepass")
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
 
 
-class SecretKey:
+class _Hash(Protocol):
+    """A hash under way, as `hashlib` makes it."""
+
+    def copy(self) -> _Hash: ...
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+    def hexdigest(self) -> str: ...
+
+
+class _Sealed:
+    """What holds a secret: never pickled, and a copy is the thing itself."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is not pickled, it holds a secret: make it where it is needed")
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(None)
+
+    def __copy__(self) -> _Sealed:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _Sealed:
+        return self
+
+
+class SecretKey(_Sealed):
     """One secret with its public id; nothing that prints, copies or pickles it shows the secret."""
 
     __slots__ = ("_secret", "id")
 
-    def __init__(self, secret: bytes, id: str | None = None) -> None:  # noqa: A002 - the key's id is its name
+    def __init__(self, secret: bytes, name: str | None = None) -> None:
+        """``name`` becomes the id; else the id is derived from the secret, one way.
+
+        Raises `ValueError` for fewer than 32 bytes.
+        """
+        self.id = name or ""  # first, because a traceback with local variables prints what is half made
         if len(secret) < MIN_SECRET:
+            del secret  # a traceback with local variables must not show it
             raise ValueError(f"a secret needs at least {MIN_SECRET} bytes")
         self._secret = secret
-        self.id = id if id is not None else derive(secret, "id")[:4].hex()
+        self.id = name or _derive(secret, "id")[:4].hex()
 
     def derive(self, purpose: str, scope: str, value: str) -> bytes:
         """The key for one purpose and scope: 32 bytes."""
-        return derive(self._secret, purpose, scope, value)
+        return _derive(self._secret, purpose, scope, value)
 
     def __repr__(self) -> str:
         return f"SecretKey({self.id!r})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret key is not pickled: read it from the settings where it is needed")
 
-    def __copy__(self) -> SecretKey:
-        return self
-
-    def __deepcopy__(self, memo: object) -> SecretKey:
-        return self
-
-
-class Keyring:
+class Keyring(_Sealed):
     """The keys of a process: one makes fingerprints, all are known by id."""
 
     __slots__ = ("_keys", "active")
@@ -90,65 +114,70 @@ class Keyring:
         return f"Keyring(active={self.active.id!r}, keys={sorted(self._keys)})"
 
 
-class Fingerprinter:
+class Fingerprinter(_Sealed):
     """Makes the fingerprints of one key and scope."""
 
-    __slots__ = ("_arguments", "_prefixes", "_results", "_state", "_words", "key_id")
+    __slots__ = ("_arguments", "_arguments_outer", "_results", "_state", "_tools", "_words", "key_id")
 
     def __init__(self, key: SecretKey, scope: KeyScope = "environment", value: str = "") -> None:
         self.key_id = key.id
         self._arguments = _Keyed(key.derive("arguments", scope, value))
         self._results = _Keyed(key.derive("results", scope, value))
         self._state = _Keyed(key.derive("state", scope, value))
+        # Every block is another value and its ciphertext a tag: a pseudo-random function, nothing is hidden by it.
         self._words = Cipher(algorithms.AES(key.derive("words", scope, value)), modes.ECB())  # noqa: S305
-        self._prefixes: dict[str, bytes] = {}
+        self._arguments_outer = self._arguments.outer
+        self._tools: dict[str, _Hash] = {}
 
     def arguments(self, tool: str, canonical: bytes, scope: bytes | None = None) -> str:
         """Fingerprint of a call: tool name, canonical arguments, canonical object of scope values."""
-        prefix = self._prefixes.get(tool)
-        if prefix is None:
-            if len(self._prefixes) >= _MOST_TOOLS:
-                self._prefixes.clear()
-            prefix = self._prefixes[tool] = b"[" + write(composed(tool)) + b","
-        message = prefix + canonical + (b"]" if scope is None else b"," + scope + b"]")
-        return self._arguments.hex(message)
+        begun = self._tools.get(tool)
+        inner = self._begin(tool) if begun is None else begun.copy()
+        inner.update(canonical + b"]" if scope is None else b"%b,%b]" % (canonical, scope))
+        outer = self._arguments_outer.copy()
+        outer.update(inner.digest())
+        return outer.hexdigest()[:32]
+
+    def _begin(self, tool: str) -> _Hash:
+        """The hash of a call's message up to the arguments, kept for the next call of the tool."""
+        begun = self._arguments.inner.copy()
+        begun.update(b"[%b," % write(composed(tool)))
+        if len(self._tools) >= _MOST_TOOLS:
+            self._tools.clear()
+        self._tools[tool] = begun
+        return begun.copy()
 
     def result(self, canonical: bytes) -> str:
         """Fingerprint of a result."""
-        return self._results.hex(canonical)
+        return self._results.sign(canonical)
 
     def error(self, text: bytes) -> str:
         """Fingerprint of an error's message key."""
-        return self._results.hex(b"error\x00" + text)
+        return self._results.sign(b"error\x00" + text)
 
     def shape(self, text: bytes) -> str:
         """Fingerprint of an error message's shape."""
-        return self._results.hex(b"shape\x00" + text)
+        return self._results.sign(b"shape\x00" + text)
 
     def state(self, canonical: bytes) -> str:
         """Fingerprint of the application's own state."""
-        return self._state.hex(canonical)
+        return self._state.sign(canonical)
 
     def tags(self, values: list[bytes]) -> tuple[int, ...]:
-        """A keyed 32-bit number for each value, in order, equal for equal values."""
-        if not values:
+        """A keyed 32-bit number for each value, in order, equal for equal values.
+
+        AES of one block each: a byte of length and up to fifteen bytes, of a longer value those of its SHA-256.
+        """
+        count = len(values)
+        if not count:
             return ()
-        short = [value if len(value) <= _SHORT else hashlib.sha256(value).digest()[:_SHORT] for value in values]
-        blocks = struct.pack("16p" * len(short), *short)
-        sealed = self._words.encryptor().update(blocks)
-        return struct.unpack(">" + "I12x" * len(short), sealed)
+        if max(map(len, values)) > _SHORT:
+            values = [value if len(value) <= _SHORT else hashlib.sha256(value).digest()[:_SHORT] for value in values]
+        into, out_of = _blocks(count)
+        return out_of.unpack(self._words.encryptor().update(into.pack(*values)))
 
     def __repr__(self) -> str:
         return f"Fingerprinter(key_id={self.key_id!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a fingerprinter is not pickled: it holds a secret")
-
-    def __copy__(self) -> Fingerprinter:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Fingerprinter:
-        return self
 
 
 _SHORT: Final = 15
@@ -157,22 +186,36 @@ _SHORT: Final = 15
 _MOST_TOOLS: Final = 256
 
 
+@lru_cache(maxsize=512)
+def _blocks(count: int) -> tuple[struct.Struct, struct.Struct]:
+    """How ``count`` values become blocks, and blocks become tags."""
+    return struct.Struct("16p" * count), struct.Struct(">" + "I12x" * count)
+
+
 class _Keyed:
-    __slots__ = ("_inner", "_outer")
+    """HMAC-SHA256 under one key; the hashes of the padded key are made once."""
+
+    __slots__ = ("inner", "outer")
 
     def __init__(self, key: bytes) -> None:
         block = key.ljust(64, b"\x00")
-        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
-        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+        self.inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self.outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
-    def hex(self, message: bytes) -> str:
-        inner = self._inner.copy()
+    def sign(self, message: bytes) -> str:
+        """The first 128 bits, in hex."""
+        inner = self.inner.copy()
         inner.update(message)
-        outer = self._outer.copy()
+        outer = self.outer.copy()
         outer.update(inner.digest())
         return outer.hexdigest()[:32]
 
 
-def fingerprinter(ring: Keyring, scope: KeyScope, value: str = "") -> Fingerprinter:
-    """The fingerprinter of the active key for a scope."""
-    return Fingerprinter(ring.active, scope, "" if scope == "environment" else value)
+def fingerprinter(ring: Keyring, scope: KeyScope, value: str = "", key_id: str | None = None) -> Fingerprinter:
+    """The fingerprinter of a ring's active key, or of the one named, for a scope. A caller that needs many keeps them:
+    each derives four keys.
+
+    Raises `KeyError` for a ``key_id`` that the ring does not hold.
+    """
+    key = ring.active if key_id is None else ring.keys[key_id]
+    return Fingerprinter(key, scope, "" if scope == "environment" else value)
