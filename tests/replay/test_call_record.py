@@ -116,7 +116,7 @@ def test_attributes_serve_the_scope() -> None:
         ),
         ('{"run_id": "\\ud800", "tool": "x", "sequence": ' + "9" * 5000 + "}", "a number has too many digits"),
         (
-            '{"run_id": "\\ud800", "tool": "x", "attributes": {"a": ' + "[" * 9000 + "]" * 9000 + "}}",
+            '{"run_id": "\\ud800", "tool": "x", "attributes": {"a": ' + "[" * 200_000 + "]" * 200_000 + "}}",
             "values are nested too deep",
         ),
     ],

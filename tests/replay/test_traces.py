@@ -132,7 +132,7 @@ def test_a_recorded_end_gives_its_reason() -> None:
         ('{"a": 1}', NEITHER),
         ('{"run_id": "r"}', "a call record must have a field `tool`"),
         ('{"resourceSpans": {}}', "expected a list, found an object - at `$.resourceSpans`"),
-        ('{"resourceSpans": ' + "[" * 5000 + "]" * 5000 + "}", "values are nested too deep"),
+        ('{"resourceSpans": ' + "[" * 200_000 + "]" * 200_000 + "}", "values are nested too deep"),
         ('{"resourceSpans": 1' + "0" * 5000 + ', "x": "\\ud800"}', "no JSON: a number has too many digits"),
     ],
 )
@@ -153,7 +153,7 @@ def test_nothing_is_taken_from_a_line_that_cannot_be_read() -> None:
 
 def test_deep_content_is_no_broken_line() -> None:
     """Arguments nested without bottom are unknown arguments of a good record."""
-    (run,) = collected(['{"run_id": "r", "tool": "look", "arguments": ' + "[" * 5000 + "]" * 5000 + "}"])
+    (run,) = collected(['{"run_id": "r", "tool": "look", "arguments": ' + "[" * 200_000 + "]" * 200_000 + "}"])
     assert run.records[0].call.unknown == "too_large"
 
 
