@@ -5,7 +5,7 @@ from .edge import Edge
 from .live import Live
 from .outlet import LOGS_SUPPORTED, Outlet
 from .rules import KeySource, PolicySource, Sources
-from .shared import TERMINATION_REASONS, enlist, finish, shared, user_message
+from .shared import TERMINATION_REASONS, Tell, enlist, finish, shared, user_message
 from .sighting import Sighting
 from .taken import Found, Taken
 
@@ -22,6 +22,7 @@ __all__ = [
     "Sighting",
     "Sources",
     "Taken",
+    "Tell",
     "enlist",
     "finish",
     "given_in",

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import ChainMap
 from collections.abc import Callable
-from time import time_ns
+from time import monotonic_ns, time_ns
 from typing import Final
 
 import msgspec
@@ -42,9 +42,9 @@ class Live:
     """
 
     def __init__(
-        self, sources: Sources, outlet: Outlet, *, clock: Callable[[], int] = time_ns, max_runs: int = MAX_RUNS
+        self, sources: Sources, outlet: Outlet, *, clock: Callable[[], int] = monotonic_ns, max_runs: int = MAX_RUNS
     ) -> None:
-        """``clock`` gives nanoseconds since 1970."""
+        """``clock`` gives nanoseconds and never runs backwards: it only tells when to look at files again."""
         self.outlet = outlet
         self.edge = outlet.edge
         self.counters = outlet.counters
@@ -251,7 +251,7 @@ class Live:
                 wasted = run.totals().wasted_calls if run.has_findings else None
             finally:
                 self._is_busy = False
-        self._say(report, span, self._clock())
+        self._say(report, span, time_ns())
         if wasted is not None:
             self.outlet.measure(names.WASTED_CALLS, wasted)
         return True

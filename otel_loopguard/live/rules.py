@@ -68,8 +68,8 @@ class Rules:
         return self.engine.policy
 
     def refresh(self, now_ns: int) -> None:
-        """Ask the sources again where a second has passed since they were asked, or the clock ran backwards."""
-        if self._ask_at - _ASK_EVERY_NS <= now_ns < self._ask_at:
+        """Ask the sources again where a second has passed since they were asked."""
+        if now_ns < self._ask_at:
             return
         self._ask_at = now_ns + _ASK_EVERY_NS
         policy, keyring = self._policies.policy(now_ns), self._keys.keyring(now_ns)

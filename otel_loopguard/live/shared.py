@@ -13,34 +13,80 @@ from weakref import WeakSet, WeakValueDictionary
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 
-from .context import given_in, speak
-from .live import Live
+from otel_loopguard import names
+from otel_loopguard.config import Settings
+from otel_loopguard.emit import Counters
 
-__all__ = ["TERMINATION_REASONS", "enlist", "finish", "shared", "user_message"]
+from .context import given_in, speak
+from .edge import Edge
+from .live import Live
+from .outlet import Outlet
+from .rules import Sources
+
+__all__ = ["CHANGED", "TERMINATION_REASONS", "Tell", "enlist", "finish", "shared", "user_message"]
 
 TERMINATION_REASONS: Final = (
     "final_answer", "loop_detected", "turn_limit", "budget", "deadline", "tool_error", "cancelled",
 )  # fmt: skip
 """Why a run may end; a reason is recorded, never inferred."""
 
+CHANGED: Final = "was read again"
+"""How the sentence of a source ends that only tells of a change."""
+
+Tell = Callable[[str], None]
+"""Takes one sentence about a key or a policy."""
+
 _all: Final[WeakSet[Live]] = WeakSet()
 _shared: Final[WeakValueDictionary[Hashable, Live]] = WeakValueDictionary()
+_outlets: Final[WeakValueDictionary[Hashable, Outlet]] = WeakValueDictionary()
 
 _logger = logging.getLogger("otel_loopguard")
 
 
-def shared(settings: Hashable, make: Callable[[], Live]) -> Live:
-    """The one `Live` of the process for some settings; made where there is none."""
-    live = _shared.get(settings)
+def shared(
+    settings: Settings,
+    sources: Callable[[Tell], Sources],
+    *,
+    logger_provider: object = None,
+    meter_provider: object = None,
+) -> Live:
+    """The one `Live` of the process for some settings and providers (None: the global ones); made where there is none.
+
+    ``sources`` makes the sources of policy and keys, which have something to tell.
+    """
+    ways = (id(logger_provider), id(meter_provider))
+    live = _shared.get((settings, ways))
     if live is None:
-        live = _shared.setdefault(settings, make())
+        # One outlet for all settings: a second set of instruments would count into the same names.
+        outlet = _outlets.get(ways)
+        if outlet is None:
+            counters = Counters()
+            outlet = Outlet(
+                counters, Edge(counters), logger_provider=logger_provider, meter_provider=meter_provider
+            )
+            outlet = _outlets.setdefault(ways, outlet)
+        for warning in settings.warnings:
+            outlet.edge.warn(warning, "%s", warning)
+        live = _shared.setdefault((settings, ways), Live(sources(_teller(outlet)), outlet))
     return live
 
 
-def enlist(live: Live) -> Live:
+def _teller(outlet: Outlet) -> Tell:
+    """Logs what a file has to say, and counts it as an error unless all is well."""
+
+    def tell(text: str) -> None:
+        if text.endswith(CHANGED):
+            _logger.info("otel-loopguard: %s", text)
+            return
+        outlet.counters.add(names.ERRORS, ("SettingError",))
+        _logger.warning("otel-loopguard: %s", text)
+
+    return tell
+
+
+def enlist(live: Live) -> None:
     """Let the application's words reach a `Live`."""
     _all.add(live)
-    return live
 
 
 def user_message(agent: str | None = None) -> None:

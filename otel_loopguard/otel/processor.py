@@ -19,10 +19,10 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.conventions import MARKERS, NAMES, RawCall, Record, read
-from otel_loopguard.live import Found, Live, Taken
+from otel_loopguard.keys import KeySource, PolicySource
+from otel_loopguard.live import Found, Live, Sources, Taken, Tell, enlist, shared
 
 from .editor import Editor
-from .home import live_for
 from .open_span import OpenSpan
 from .spans import attributes_of, record_of
 from .witness import Witness
@@ -31,6 +31,10 @@ __all__ = ["LoopGuardSpanProcessor"]
 
 _MEASURED: Final = 64
 """One tool span in so many has its overhead measured: one measurement costs as much as a tenth of a span."""
+
+
+def _sources(settings: Settings, tell: Tell) -> Sources:
+    return Sources(PolicySource(settings.policy_file, tell), KeySource(settings, tell), settings.key_scope)
 
 
 class LoopGuardSpanProcessor(SpanProcessor):
@@ -54,7 +58,15 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
         """
         self._settings = Settings.read(os.environ) if settings is None else settings
-        self._live = live_for(self._settings, logger_provider, meter_provider) if live is None else live
+        if live is None:
+            live = shared(
+                self._settings,
+                partial(_sources, self._settings),
+                logger_provider=logger_provider,
+                meter_provider=meter_provider,
+            )
+        self._live = live
+        enlist(self._live)
         self._edge = self._live.edge
         self._witness = Witness(self._live)
         self._spans = self._witness.spans

@@ -1,2 +1,0 @@
-"""placeholder"""
-def live_for(settings, lp, mp): raise NotImplementedError
