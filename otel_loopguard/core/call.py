@@ -103,6 +103,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """An error, or a text that says no without an error flag."""
     informative: bool = False
     """The answer holds a digit or at least four words."""
+    approval: bool = False
+    """The answer says that all is well, and so is another answer for each thing that it approves."""
     measure: float | None = None
     """Declared progress as a number that grows with progress (version, rank of a state, percent, minus the
     number of errors)."""

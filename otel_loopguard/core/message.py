@@ -1,7 +1,6 @@
-"""Error texts and refusals: the key under which two messages are the same, and the shape under which they are alike.
+"""Error texts: the key under which two messages are the same, and the shape under which they are alike.
 
-Not a reading of prose: a message is compared after the call's own words are taken out of it, and a refusal is told
-by a closed list of words.
+Not a reading of prose: a message is compared after the call's own words are taken out of it.
 """
 
 from __future__ import annotations
@@ -14,23 +13,13 @@ from typing import Final, Literal
 from .volatile import MASK, mask
 from .words import leaves
 
-__all__ = ["REFUSAL_LENGTH", "is_refusal", "is_wordless", "message_key", "message_shape"]
+__all__ = ["message_key", "message_shape"]
 
-REFUSAL_LENGTH: Final = 600
-"""Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
-
-_REFUSAL: Final = re.compile(
-    r"\b(?:not?|cannot|can't|couldn't|don't|doesn't|didn't|isn't|wasn't|won't|unable|fail(?:s|ed|ure|ures|ing)?|errors?|invalid"
-    r"|must|missing|unknown|den(?:y|ied|ies)|refus(?:e|es|ed|al)|too (?:many|much)|already exists?|timed out|timeout"
-    r"|exceptions?|unexpected(?:ly)?)\b|\w(?:Error|Exception)\b",
-    re.IGNORECASE,
-)
-_TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
-_TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
 _QUOTED: Final = re.compile(
-    r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`"
+    r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{1,200}`"
     r"|\u2018[^\u2019\n]{1,200}\u2019|\u201c[^\u201d\n]{1,200}\u201d"
 )
+_STRUCTURE: Final = re.compile(r"\{[^{}\n]{0,200}\}|\[[^\[\]\n]{0,200}\]")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _BLANKS: Final = re.compile(r"\s+")
@@ -40,20 +29,8 @@ _VALUES_LIMIT: Final = 64
 _SHORTEST_VALUE: Final = 2
 """A value of one character would eat the message it stands in."""
 _OWN_WORD: Final = 4
-
-
-def is_wordless(text: str) -> bool:
-    """Whether nothing is left of a message once wrapper tags, and tags around a bare number, are taken off."""
-    return not _TAG.sub("", _TAGGED_NUMBER.sub("", text)).strip()
-
-
-def is_refusal(text: str, rules: Literal["standard", "none"] | tuple[str, ...]) -> bool:
-    """Whether an unflagged text says no, by the closed list of words or by the patterns that the policy declares."""
-    if rules == "none" or len(text) > REFUSAL_LENGTH:
-        return False
-    if rules == "standard":
-        return _REFUSAL.search(text) is not None
-    return any(re.search(pattern, text) is not None for pattern in rules)
+_NESTING: Final = 3
+"""Levels of structure that are masked, the innermost first."""
 
 
 def _echoes(arguments: object) -> list[str]:
@@ -95,8 +72,14 @@ def message_key(text: str, arguments: object, volatile: Literal["standard", "non
 
 
 def message_shape(text: str, arguments: object) -> str:
-    """The message with quoted parts, then the call's own words of four characters and more, then numbers masked."""
+    """The message with quoted parts, what stands in braces or brackets, own words and numbers masked.
+
+    Structures are what the call handed over, or a list of what there is instead. Own words have four characters and
+    more.
+    """
     shape = _QUOTED.sub(MASK, text[:_MESSAGE_LIMIT])
+    for _ in range(_NESTING):
+        shape = _STRUCTURE.sub(MASK, shape)
     own = {
         word.casefold()
         for leaf in leaves(arguments)

@@ -5,13 +5,15 @@ Not a judge: what is a repeat, an error that counts or news is for the engine, w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from .answer import Answer, finds_nothing, is_wordless, read_answer, unwrapped
 from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load
 from .fingerprint import Fingerprinter
-from .message import is_refusal, is_wordless, message_key, message_shape
+from .message import message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
 from .progress import at_path, items_at, measure_of
 from .volatile import mask
@@ -25,6 +27,7 @@ _ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
 _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
 )
+_PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 _NO_RESULTS: Final = frozenset(
     ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
@@ -87,12 +90,12 @@ def _is_empty(data: object) -> bool:
 
 
 def _is_informative(data: object) -> bool:
-    """A digit, or at least four words."""
+    """A digit, or at least four words, besides what wraps them."""
     words = 0
     for leaf in leaves(data):
         if leaf is None:
             continue
-        text = leaf if isinstance(leaf, str) else str(leaf)
+        text = unwrapped(leaf) if isinstance(leaf, str) else str(leaf)
         if any(character.isdigit() for character in text):
             return True
         words += len(text.split())
@@ -110,9 +113,22 @@ def _has_payload(data: object) -> bool:
     if not isinstance(data, Mapping):
         return isinstance(data, str) and "\n" in data
     return any(
-        name in _PAYLOADS or (isinstance(value, str) and "\n" in value and name not in _ASKING)
+        (name in _PAYLOADS and value not in ("", None))
+        or (isinstance(value, str) and name not in _ASKING and _says_something(value))
         for name, value in data.items()
     )
+
+
+def _says_something(text: str) -> bool:
+    """A line break, or JSON text of an object with a payload among its members."""
+    return "\n" in text or (text.startswith("{") and _PAYLOAD_MEMBER.search(text) is not None)
+
+
+def _in_order(data: object, raw: object) -> object:
+    """Plain data with its members in the order in which they were handed over: so a message repeats them."""
+    if isinstance(data, dict) and isinstance(raw, dict) and len(data) == len(raw) and all(name in data for name in raw):
+        return {name: _in_order(data[name], raw[name]) for name in raw}
+    return data
 
 
 def _masked(data: object, tool: ToolPolicy, *, error: bool, depth: int = 0) -> object:
@@ -216,20 +232,21 @@ class CallReader:
                 return Outcome("missing", state=state_print, end_ns=end_ns)
             data = ""
         return self._outcome(
-            arguments, data, settings, is_error=is_error, error_type=error_type, error_message=error_message,
-            state=state_print, end_ns=end_ns,
+            arguments, data, settings, payload=call.payload, is_error=is_error, error_type=error_type,
+            error_message=error_message, state=state_print, end_ns=end_ns,
         )  # fmt: skip
 
     def _outcome(  # noqa: PLR0913 - what a record tells about a result
-        self, arguments: object, data: object, settings: ToolPolicy, *, is_error: bool, error_type: str | None,
-        error_message: str | None, state: str | None, end_ns: int | None,
+        self, arguments: object, data: object, settings: ToolPolicy, *, payload: bool, is_error: bool,
+        error_type: str | None, error_message: str | None, state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
         category = category_of(error_type, is_error=is_error, kind=settings.kind)
-        text = data if isinstance(data, str) else None
-        refusal = is_error or (text is not None and is_refusal(text, rules.refusal))
+        answer = Answer(refusal=is_error)
+        if isinstance(data, str) and not is_error:
+            answer = read_answer(data, rules.refusal, payload=payload)
         error = shape = None
-        if refusal:
+        if answer.refusal:
             said = error_message if is_error and error_message else _text_of(data)
             error, shape = self._message(said, arguments, settings, error_type)
         compared = _masked(_without_paths(data, rules.ignore), settings, error=is_error)
@@ -246,7 +263,7 @@ class CallReader:
                 measure, terminal = measure_of(data, rule)
         return Outcome(
             self._kind(data, settings, is_error=is_error), fingerprint, error_type, category, error, shape,
-            refusal=refusal, informative=_is_informative(data), measure=measure,
+            refusal=answer.refusal, informative=_is_informative(data), approval=answer.approval, measure=measure,
             declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
         )  # fmt: skip
 
@@ -263,10 +280,10 @@ class CallReader:
         self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None
     ) -> tuple[str | None, str | None]:
         """Fingerprints of the message's key and shape; None where the message has no words."""
-        if is_wordless(text):
+        if is_wordless(text) or finds_nothing(text):
             return None, None
-        own = load(arguments)
-        own = None if isinstance(own, Unknown) else own
+        loaded = load(arguments)
+        own = None if isinstance(loaded, Unknown) else _in_order(loaded, arguments)
         key = f"{error_type or ''}\n{message_key(text, own, settings.result.volatile)}"
         shape = message_shape(mask(text, settings.result.volatile, error=True), own)
         return (

@@ -1,0 +1,132 @@
+"""What a text answer comes to: a refusal, an empty hand, an approval, or nothing said at all.
+
+Not a reading of prose: closed lists of words decide, after everything that says the contrary is taken out. A policy
+replaces the list of refusals per tool.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NamedTuple
+
+__all__ = ["REFUSAL_LENGTH", "Answer", "finds_nothing", "is_wordless", "read_answer", "unwrapped"]
+
+REFUSAL_LENGTH: Final = 600
+"""Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
+_OPENING: Final = 120
+"""Characters of a long text in which it says what it comes to: a line of a terminal and a half."""
+
+_REFUSING: Final = frozenset(
+    ["no", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "didn't", "isn't", "wasn't", "won't", "unable",
+     "fail", "fails", "failed", "failure", "failures", "failing", "error", "errors", "invalid", "must", "missing",
+     "unknown", "deny", "denied", "denies", "refuse", "refused", "refuses", "refusal", "timeout", "exception",
+     "exceptions", "unexpected", "unexpectedly"]
+)  # fmt: skip
+_REFUSING_PHRASES: Final = ("too many", "too much", "already exist", "timed out")
+_REFUSING_ENDS: Final = ("error", "exception")
+"""Of class names: a word that is one of these with something before it."""
+_APPROVING: Final = frozenset(
+    ["pass", "passed", "passes", "ok", "success", "successful", "successfully", "succeeded", "saved", "stored",
+     "created", "updated", "deleted", "removed", "added", "installed", "applied", "written", "wrote", "edited",
+     "appended", "complete", "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed"]
+)  # fmt: skip
+_APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
+_EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
+_WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_NO_FAILURE: Final = re.compile(
+    r"\b(?:no|0|zero|without) (?:\w+ ){0,2}?"
+    r"(?:errors?|exceptions?|fail(?:ures?|ed|ing)|problems?|issues?|warnings?|changes?)\b"
+    r"|\b(?:is_?)?(?:errors?|failed|failures?|exceptions?)\W{0,3}[:=]\W{0,2}(?:false|null|none|0|no)\b"
+    r"|\berrors?\W{0,3}[:=]\s*(?:\[\]|\{\}|\"\"|'')"
+)
+"""What says that nothing failed, in lower case: taken out of a text before failures are searched for in it."""
+_NO_MATCH: Final = re.compile(
+    r"\bno (?!such\b)(?:[\w-]+ ){0,3}?(?:results?|match(?:es|ing)?|hits?|entries|records?|occurrences?)\b"
+    r"|\b(?:nothing|none) (?:was |were )?found\b"
+    r"|\bnot found (?:on|in) (?:this|the) (?:page|document|text|results?|index|list)\b"
+    r"|\b(?:returned|found|matched) nothing\b"
+)
+"""What says that a search ran and had no hit, in lower case. A missing file is no such search."""
+_STATUS: Final = re.compile(
+    r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
+    r"|value|non|zero|nonzero)\b|[\W\d_])*",
+    re.IGNORECASE,
+)
+_STATUS_LENGTH: Final = 80
+_TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
+_TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
+
+
+class Answer(NamedTuple):
+    """What an unflagged text comes to."""
+
+    refusal: bool = False
+    """It says no."""
+    approval: bool = False
+    """It says that all is well."""
+
+
+def unwrapped(text: str) -> str:
+    """The text without wrapper tags, and without tags around a bare number, as a shell puts them around its output."""
+    return _TAG.sub("", _TAGGED_NUMBER.sub("", text)).strip() if "<" in text else text.strip()
+
+
+def is_wordless(text: str) -> bool:
+    """Whether nothing is said: what is left without wrapper tags is empty, or an exit status and no more."""
+    said = unwrapped(text)
+    if len(said) > _STATUS_LENGTH:
+        return False
+    return not said or (any(map(str.isdigit, said)) and _STATUS.fullmatch(said) is not None)
+
+
+def finds_nothing(text: str) -> bool:
+    """Whether a text says that a search ran and had no hit."""
+    return len(text) <= REFUSAL_LENGTH and _NO_MATCH.search(text.lower()) is not None
+
+
+def read_answer(
+    text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False
+) -> Answer:
+    """Read an unflagged text; ``refusals``: the policy's list of what is one.
+
+    A search that found nothing is no refusal, and neither is a report that nothing failed. A long text is a refusal
+    only as the answer to a ``payload``, and only if it opens with the no: what was handed over was not taken, and the
+    rest is the reason.
+    """
+    if len(text) > REFUSAL_LENGTH:
+        if not payload:
+            return Answer()
+        text = unwrapped(text[:REFUSAL_LENGTH])[:_OPENING]
+    lower = text.lower()
+    words = set(_WORD.findall(lower))
+    failure = _says_no(lower, words)
+    if refusals == "standard":
+        return Answer(failure, not failure and _says_yes(lower, words))
+    if refusals == "none":
+        return Answer(refusal=False, approval=not failure and _says_yes(lower, words))
+    refusal = any(re.search(pattern, text) is not None for pattern in refusals)
+    return Answer(refusal, not refusal and not failure and _says_yes(lower, words))
+
+
+def _says_no(lower: str, words: set[str]) -> bool:
+    if not _has(lower, words, _REFUSING, _REFUSING_PHRASES) and not _names_error(words):
+        return False
+    if not words.isdisjoint(_EMPTY_HANDED) and _NO_MATCH.search(lower) is not None:
+        return False
+    without = _NO_FAILURE.sub(" ", lower)
+    if without == lower:
+        return True
+    words = set(_WORD.findall(without))
+    return _has(without, words, _REFUSING, _REFUSING_PHRASES) or _names_error(words)
+
+
+def _says_yes(lower: str, words: set[str]) -> bool:
+    return _has(lower, words, _APPROVING, _APPROVING_PHRASES)
+
+
+def _has(lower: str, words: set[str], single: frozenset[str], phrases: tuple[str, ...]) -> bool:
+    return not words.isdisjoint(single) or any(phrase in lower for phrase in phrases)
+
+
+def _names_error(words: set[str]) -> bool:
+    return any(word.endswith(_REFUSING_ENDS) for word in words)

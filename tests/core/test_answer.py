@@ -1,0 +1,139 @@
+"""What a text answer comes to."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.core.answer import Answer, finds_nothing, is_wordless, read_answer
+
+REFUSAL = Answer(refusal=True)
+APPROVAL = Answer(approval=True)
+NEITHER = Answer()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("No replacement was performed: the old text did not appear verbatim in routes.py.", REFUSAL),
+        ("cannot finish: the report has no title", REFUSAL),
+        ("File already exists at notes.md", REFUSAL),
+        ("Traceback: KeyError: 'name'", REFUSAL),
+        ("Too many rows were asked for", REFUSAL),
+        ("ERROR: pattern is wrong", REFUSAL),
+        ("lost connection; the request timed out", REFUSAL),
+        ("42 rows in orders", NEITHER),
+        ("knot, notice, nobody, mirror", NEITHER),
+        ("", NEITHER),
+    ],
+)
+def test_words_of_refusal(text: str, expected: Answer) -> None:
+    """A text says no by a closed list of whole words, whatever their case, or by the name of an error's class."""
+    assert read_answer(text, "standard") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("meta=None content=[text('stored')] isError=False", APPROVAL),
+        ('{"error": null, "rows": 3}', NEITHER),
+        ('{"errors": [], "rows": 3}', NEITHER),
+        ("12 files checked, 0 errors", NEITHER),
+        ("finished without any errors", APPROVAL),
+        ("compiled with no type errors", NEITHER),
+        ("8 passed, 0 failed", APPROVAL),
+        ("8 passed, 2 failed", REFUSAL),
+        ("0 errors, but the file is missing", REFUSAL),
+    ],
+)
+def test_no_failure_is_no_refusal(text: str, expected: Answer) -> None:
+    """What says that nothing failed is taken out before failures are searched for."""
+    assert read_answer(text, "standard") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"),
+    [
+        ("No results found for 'rotate key'", True),
+        ("no matching documents", True),
+        ("Nothing found.", True),
+        ("The search string 'dragon' was not found on this page.", True),
+        ("ls: no such file or directory", False),
+        ("No such entry", False),
+        ("3 results", False),
+        ("No results found. " + "x" * 600, False),
+    ],
+)
+def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A search that ran and had no hit is told by its words, and is no refusal; a missing file is another matter."""
+    assert finds_nothing(text) is nothing
+    if nothing:
+        assert read_answer(text, "standard") == NEITHER
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3 passed in 0.2 s", APPROVAL),
+        ("OK", APPROVAL),
+        ("The index is up to date", APPROVAL),
+        ("3 passed, then an exception", REFUSAL),
+        ("broken: 3 rows", NEITHER),
+    ],
+)
+def test_approvals(text: str, expected: Answer) -> None:
+    """A text approves where it says that all is well, and nothing that says no."""
+    assert read_answer(text, "standard") == expected
+
+
+LONG_REFUSAL = "Your fix did not target all the lines. " + "line 12, " * 100
+LONG_ANSWER = "def read(path):\n" * 60 + "    raise ValueError('not a path')"
+
+
+@pytest.mark.parametrize(
+    ("text", "payload", "expected"),
+    [
+        (LONG_REFUSAL, True, REFUSAL),
+        (LONG_REFUSAL, False, NEITHER),
+        (LONG_ANSWER, True, NEITHER),
+        (LONG_ANSWER, False, NEITHER),
+        ("<output>" + LONG_REFUSAL + "</output>", True, REFUSAL),
+    ],
+)
+def test_a_long_text_refuses_a_payload_at_its_opening(text: str, payload: bool, expected: Answer) -> None:  # noqa: FBT001
+    """A long text mentions problems without being one, unless it answers a payload and opens with the no."""
+    assert read_answer(text, "standard", payload=payload) == expected
+
+
+@pytest.mark.parametrize(
+    ("refusals", "text", "expected"),
+    [
+        ("none", "cannot finish", NEITHER),
+        ("none", "saved", APPROVAL),
+        ((r"^DENY\b",), "DENY: quota", REFUSAL),
+        ((r"^DENY\b",), "cannot finish", NEITHER),
+        ((r"^DENY\b",), "saved", APPROVAL),
+    ],
+)
+def test_a_policy_replaces_the_list(refusals: str | tuple[str, ...], text: str, expected: Answer) -> None:
+    """The owner of a tool says what a refusal of it looks like, or that there is none."""
+    assert read_answer(text, refusals) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "wordless"),
+    [
+        ("", True),
+        ("<returncode>1</returncode>\n<output>\n</output>", True),
+        ("exit 1", True),
+        ("Process exited with code 2.", True),
+        ("command failed with exit status 127", True),
+        ("Error: exit code: 1", True),
+        ("failed", False),
+        ("exit 1: no such file", False),
+        ("<output>denied</output>", False),
+        ("error " * 20, False),
+    ],
+)
+def test_texts_that_say_nothing(text: str, wordless: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Tags, and the status that a command ended with, are no words."""
+    assert is_wordless(text) is wordless

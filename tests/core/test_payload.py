@@ -1,0 +1,33 @@
+"""Which calls hand something over, rather than ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.core.fingerprint import Keyring, SecretKey, fingerprinter
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.reader import CallReader
+
+READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "environment"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "payload"),
+    [
+        ({"path": "a.py", "content": "x = 1"}, True),
+        ({"path": "a.py", "old_str": "x = 1", "new_str": ""}, True),
+        ({"note": "first line\nsecond line"}, True),
+        ({"params": '{"path": "a.md", "content": "x"}'}, True),
+        ({"params": '{"path": "a.md", "line": 3}'}, False),
+        ({"command": "view", "path": "a.py", "file_text": "", "new_str": "", "old_str": None}, False),
+        ({"command": "cat <<'EOF' > a.py\nx = 1\nEOF"}, False),
+        ({"query": "select *\nfrom orders"}, False),
+        ({"content_type": "text"}, False),
+        ({}, False),
+        ("one line", False),
+        ("two\nlines", True),
+    ],
+)
+def test_payload(arguments: object, payload: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A text of several lines that is no program, or an argument named for content that has some; in JSON text too."""
+    assert READER.call("tool", arguments).payload is payload
