@@ -75,9 +75,7 @@ class Engine:
         if call.user_message:
             return _ALLOW
         settings = self.policy.for_tool(call.tool)
-        moment = Before(
-            call, key_of(call.fingerprint, call.key_id), name_tag(call.tool), history.turn_of(call), settings
-        )
+        moment = _moment(history, call, history.turn_of(call), settings)
         return self._decision(history, self._before(history, moment, self._plan(settings)))
 
     def record(
@@ -100,7 +98,7 @@ class Engine:
             history.memory.user_message(call.scope)
             turns = history.turns
         turn = turns.number if turns.open else turns.number + 1
-        moment = Before(call, key_of(call.fingerprint, call.key_id), name_tag(call.tool), turn, settings)
+        moment = _moment(history, call, turn, settings)
         before = self._before(history, moment, plan)
         decision = self._decision(history, before) if decided is None else decided
         repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
@@ -197,6 +195,11 @@ class Engine:
             judged = detector.inspect(history, moment, self.policy)
             if judged is not None:
                 _say(history, judged.subject, judged.finding, self._until(history, judged), said)
+
+
+def _moment(history: History, call: ToolCall, turn: int, settings: ToolPolicy) -> Before:
+    tool = name_tag(call.tool)
+    return Before(call, key_of(call.fingerprint, call.key_id), tool, turn, settings, history.last_word(tool))
 
 
 def _say(history: History, subject: tuple[str, int], finding: Finding, until: int, said: _Said) -> None:

@@ -38,8 +38,8 @@ class History:
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_turns", "last_tool",
-        "memory", "news", "outcomes", "place", "resets", "seen", "standings", "turns",
+        "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
+        "last_tool", "memory", "news", "outcomes", "place", "resets", "seen", "standings", "turns",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory | None = None) -> None:
@@ -72,6 +72,8 @@ class History:
         self.episodes = Episodes()
         self.idle_turns = 0
         """Turns in a row that brought nothing new."""
+        self.idle_since = 0
+        """Place of the first call of those turns."""
 
     def reset(self) -> None:
         """A user message to this agent: everything starts anew but the numbering."""
@@ -279,8 +281,11 @@ class History:
     def end_turn(self, limit: int) -> TurnMark:
         """Close the open turn; ``limit`` turns stay as symbols."""
         mark = self.turns.end(limit)
-        if mark.fresh is not None:
-            self.idle_turns = 0 if mark.fresh else self.idle_turns + 1
+        if mark.fresh:
+            self.idle_turns = 0
+        elif mark.fresh is not None:
+            self.idle_since = self.idle_since if self.idle_turns else mark.first
+            self.idle_turns += 1
         return mark
 
 

@@ -5,8 +5,6 @@ Not calls: those are in the history. A turn is known here by what it asked and b
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
@@ -85,7 +83,7 @@ class Turns:
         """Turns so far, the open one included."""
         self.token: str | int | None = None
         self.open: list[Entry] = []
-        self.marks: deque[TurnMark] = deque()
+        self.marks: list[TurnMark] = []
         self.symbols: dict[int, int] = {}
         """How many of the marks have a symbol."""
         self.row = 0
@@ -118,7 +116,7 @@ class Turns:
         if mark.symbol is not None:
             self.symbols[mark.symbol] = self.symbols.get(mark.symbol, 0) + 1
         while len(self.marks) > limit:
-            oldest = self.marks.popleft().symbol
+            oldest = self.marks.pop(0).symbol
             if oldest is not None:
                 self.symbols[oldest] -= 1
                 if not self.symbols[oldest]:
@@ -133,11 +131,10 @@ class Turns:
         goes_on = bool(self.marks) and self.marks[-1].symbol == mark.symbol and not mark.advanced
         return self.row + 1 if goes_on else 1
 
-    def before(self, turn: int) -> Iterator[TurnMark]:
+    def before(self, turn: int) -> list[TurnMark]:
         """The turns before ``turn``, newest first; the open one among them where it is older."""
-        if self.open and turn > self.number:
-            yield self.current()
-        yield from reversed(self.marks)
+        ended = self.marks[::-1]
+        return [self.current(), *ended] if self.open and turn > self.number else ended
 
     def row_of(self, key: int, turn: int) -> int:
         """Turns in a row that hold this key alone, ``turn`` included; 0 where that holds another."""

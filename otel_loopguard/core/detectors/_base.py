@@ -31,6 +31,8 @@ class Before(msgspec.Struct, frozen=True, gc=False):
     turn: int
     """Number of the turn in which the call would stand."""
     settings: ToolPolicy
+    last: Entry | None
+    """The newest call of the tool that was executed."""
 
 
 class After(msgspec.Struct, frozen=True, gc=False):

@@ -11,8 +11,7 @@ changed result, laps that wait on a declared poller within its budget, turns wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from otel_loopguard.core.decision import Action, Finding, Kind
@@ -60,14 +59,13 @@ class Cycle:
             symbol = moment.mark.symbol
             if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits:
                 return None
-            earlier = islice(reversed(turns.marks), 1, None)
-            return self._judge(history, moment, symbol, earlier, policy.for_tool(moment.tool).cycle)
+            return self._judge(history, moment, symbol, turns.marks[-2::-1], policy.for_tool(moment.tool).cycle)
         return None
 
     def _judge(
-        self, history: History, moment: Before | TurnOver, symbol: int, earlier: Iterable[TurnMark], rule: CycleRule
+        self, history: History, moment: Before | TurnOver, symbol: int, earlier: list[TurnMark], rule: CycleRule
     ) -> Judged | None:
-        before = list(islice(earlier, rule.max_period * (rule.stop + 1)))
+        before = earlier[: rule.max_period * (rule.stop + 1)]
         laps = _laps(symbol, before, rule)
         if laps is None:
             return None
@@ -77,7 +75,11 @@ class Cycle:
 
 def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | None:
     """The laps that a turn with this symbol completes; ``before`` are the turns before it, newest first."""
-    for period in range(_SHORTEST, min(rule.max_period, len(before)) + 1):
+    row = 0
+    while row < len(before) and before[row].symbol == symbol:
+        row += 1
+    # A lap that is shorter than the row before it, or just as long, is one turn said several times.
+    for period in range(max(_SHORTEST, row + 2), min(rule.max_period, len(before)) + 1):
         if before[period - 1].symbol != symbol or len(before) < period * rule.nudge - 1:
             continue
         equal = 1 + _equal_turns(before, period, period * rule.stop)
@@ -106,10 +108,9 @@ def _equal_turns(before: Sequence[TurnMark], period: int, limit: int) -> int:
 
 def _is_primitive(symbol: int, before: Sequence[TurnMark], period: int) -> bool:
     """Whether the lap is no shorter lap, or one turn, said several times."""
-    lap = [symbol, *(mark.symbol for mark in before[: period - 1])]
-    return all(
-        period % shorter != 0 or any(lap[place] != lap[place % shorter] for place in range(period))
-        for shorter in range(1, period)
+    lap = [symbol, *[mark.symbol for mark in before[: period - 1]]]
+    return not any(
+        period % shorter == 0 and lap == lap[:shorter] * (period // shorter) for shorter in range(1, period // 2 + 1)
     )
 
 
@@ -118,18 +119,26 @@ def _finding(
 ) -> Finding:
     limit = rule.nudge if laps.action == "nudge" else rule.stop
     first = before[min(len(before), laps.number * laps.period - 1) - 1].first
-    oldest = before[laps.period - 2].number
+    prints = dict.fromkeys(_prints(history, before[laps.period - 2].number))
+    premature = False
     if isinstance(moment, Before):
         place, tool, call_id = history.place + 1, moment.call.tool, moment.call.call_id
-        held = [one.print for one in history.entries if oldest <= one.turn < moment.turn]
-        own = moment.call.fingerprint
-        premature = False
+        if moment.call.fingerprint is not None:
+            prints[moment.call.fingerprint] = None
     else:
         place, tool, call_id = moment.last.place, moment.tool, None
-        held = [one.print for one in history.entries if oldest <= one.turn <= moment.mark.number]
-        own = None
         premature = laps.action == "nudge" and moment.mark.answers != before[laps.period - 1].answers
-    prints = tuple(dict.fromkeys(one for one in (*held, own) if one is not None))
     return Finding(
-        "cycle", laps.action, tool, place, first, laps.number, limit, laps.period, prints, call_id, premature
+        "cycle", laps.action, tool, place, first, laps.number, limit, laps.period, tuple(prints), call_id, premature
     )
+
+
+def _prints(history: History, oldest: int) -> list[str]:
+    """Fingerprints of the calls from a turn on, oldest first."""
+    found: list[str] = []
+    for entry in reversed(history.entries):
+        if entry.turn < oldest:
+            break
+        if entry.print is not None:
+            found.append(entry.print)
+    return found[::-1]

@@ -83,14 +83,17 @@ class Drift:
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
-        is_first = entry.fresh and not entry.stated
-        if is_first or len(history.by_tool[entry.tool]) < _WORDINGS:
+        is_first_answer = entry.fresh and not entry.stated
+        of_tool = history.by_tool[entry.tool]
+        if is_first_answer or len(of_tool) < _WORDINGS or len(of_tool) == len(history.by_key[entry.key or 0]):
             return None
         found = [entry]
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
             if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
                 continue
-            if not near(earlier.words, earlier.word_count, entry.words, entry.word_count):
+            if earlier.key != entry.key and not near(
+                earlier.words, earlier.word_count, entry.words, entry.word_count
+            ):
                 continue
             if _new_between(history, earlier, found[-1]):
                 break

@@ -92,6 +92,8 @@ def _brings_news(settings: ToolPolicy) -> bool:
 
 def _towards_stop(history: History, streak: list[Entry], turn: int) -> int:
     """Calls that count towards the stop: the first, and each repeat since whose predecessor nothing was learnt."""
+    if not history.news:
+        return len(streak) + 1
     count = 1
     until = turn - 1
     for place, entry in enumerate(streak):

@@ -41,11 +41,11 @@ class NoProgress:
             return self._outcome(history, moment) if moment.entry.times >= _EQUAL_OUTCOMES else None
         if not isinstance(moment, TurnOver) or history.idle_turns < policy.no_progress_turns:
             return None
-        idle = [one for one in history.turns.marks if one.fresh is not None][-history.idle_turns :]
-        prints = (one.print for one in history.entries if one.turn == moment.mark.number)
+        last = moment.last
+        prints = () if last.print is None else (last.print,)
         finding = Finding(
-            self.kind, "nudge", moment.tool, moment.last.place, idle[0].first, history.idle_turns,
-            policy.no_progress_turns, 1, tuple(dict.fromkeys(one for one in prints if one is not None)),
+            self.kind, "nudge", moment.tool, last.place, history.idle_since, history.idle_turns,
+            policy.no_progress_turns, 1, prints,
         )  # fmt: skip
         return Judged(finding, ("idle", 0), LASTING)
 
@@ -55,7 +55,6 @@ class NoProgress:
             return None
         if entry.kind == "poll" or moment.settings.cursor is not None or entry.thought:
             return None
-        held = reversed(history.by_key[entry.key])
-        earlier = [one for one in held if one.answer == entry.answer and one is not entry]
-        finding = finding_on(self.kind, "nudge", history, moment, earlier, count=entry.times, limit=_EQUAL_OUTCOMES)
+        first = next(one for one in history.by_key[entry.key] if one.answer == entry.answer)
+        finding = finding_on(self.kind, "nudge", history, moment, [first], count=entry.times, limit=_EQUAL_OUTCOMES)
         return Judged(finding, ("outcome", tag_of(entry.key, entry.answer)), LASTING)

@@ -56,7 +56,7 @@ class SameError:
         return self._before(history, moment, policy) if isinstance(moment, Before) else None
 
     def _before(self, history: History, moment: Before, policy: Policy) -> Judged | None:
-        last = history.last_word(moment.tool)
+        last = moment.last
         if last is None or last.outcome != "error" or last.error is None:
             return None
         limit = moment.settings.same_error.stop

@@ -38,8 +38,7 @@ class UnknownTool:
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge or a stop on a name that no tool has."""
         if isinstance(moment, Before):
-            last = history.last_word(moment.tool)
-            if last is None or last.category != "unknown_tool":
+            if moment.last is None or moment.last.category != "unknown_tool":
                 return None
             of_tool = history.of_tool(moment.tool, moment.turn, policy.window)
             found = one_a_turn(_misses(one for one in of_tool if one.turn < moment.turn))
