@@ -12,6 +12,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
 from otel_loopguard.conventions import RawCall, Record, role
+from otel_loopguard.conventions.usage import tokens_of
 from otel_loopguard.core.call import Turn
 from otel_loopguard.correlate import NOWHERE, Siblings, Surroundings, place
 from otel_loopguard.live import Found, Live, Sighting, Taken
@@ -78,6 +79,8 @@ class Witness:
             if parent is not None:
                 with self._lock:
                     self._siblings(parent).model(record.span_id, record.start_ns)
+            if self._live.has_findings:
+                self._live.spend(record.trace_id, tokens_of(record.attributes) or 0)
         if self.nesting.inner:
             self.nesting.pass_on(here, record.end_ns or 0)
 
