@@ -189,8 +189,8 @@ def test_tokens_after_the_first_finding_are_wasted() -> None:
     """A run's wasted tokens are those that were spent in its traces once a finding was made."""
     process = Process()
     with otel_loopguard.run("r"), process.agent():
-        process.model(**{"gen_ai.usage.input_tokens": 100})
         for _ in range(3):
+            process.model(**{"gen_ai.usage.input_tokens": 100})
             process.call(arguments={"q": "x"})
         process.model(**{"gen_ai.usage.input_tokens": 20, "gen_ai.usage.output_tokens": 3})
         process.model()
