@@ -103,7 +103,7 @@ class Engine:
         decision = self._decision(history, before) if decided is None else decided
         repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
 
-        entry = history.add(call, outcome, settings, self.policy.window)
+        entry = history.add(call, outcome, settings, self.policy.window, moment.key, moment.tool)
         said.nudges.extend(history.episodes.age(entry))
         new = _Said([], said.nudges)
         self._say_before(history, entry, before, decided, new)
@@ -223,8 +223,7 @@ def _progress(entry: Entry, repeat: int) -> Progress:
 
 def _verdict(entry: Entry, decision: Decision, new: list[Finding]) -> Verdict:
     verdict = verdict_of(decision)
-    if verdict == "stop" or any(finding.action == "stop" for finding in new):
-        return "stop"
-    if verdict == "nudge" or any(finding.action == "nudge" for finding in new):
-        return "nudge"
-    return "unknown" if entry.key is None else "allow"
+    for finding in new:
+        if finding.action == "stop" or (finding.action == "nudge" and verdict == "allow"):
+            verdict = finding.action
+    return "unknown" if verdict == "allow" and entry.key is None else verdict

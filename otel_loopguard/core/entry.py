@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from .call import Category, Outcome, OutcomeKind, ToolCall
-from .policy import ToolKind, ToolPolicy
-from .tag import MASK, key_of, name_tag, number_of, print_of, salt_of
+from .policy import ToolKind
+from .tag import MASK, key_of, number_of, print_of, salt_of
 from .words import near
 
 __all__ = ["Entry", "answer_of", "entry_of"]
@@ -89,16 +89,16 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         )
 
 
-def entry_of(call: ToolCall, outcome: Outcome, settings: ToolPolicy, place: int, turn: int) -> Entry:
+def entry_of(  # noqa: PLR0913, PLR0917 - made once a call, from what was worked out about it already
+    call: ToolCall, outcome: Outcome, kind: ToolKind, key: int | None, tool: int, place: int, turn: int
+) -> Entry:
     """The entry of a call that has ended, before it is judged."""
-    key = key_of(call.fingerprint, call.key_id)
     group = key if call.group is None else key_of(call.group, call.key_id)
     return Entry(
-        place, turn, name_tag(call.tool), settings.kind, key, salt_of(call.key_id),
-        None if group is None else group >> 32, outcome.kind, outcome.category, answer_of(outcome),
-        None if outcome.error is None else number_of(outcome.error) >> 32,
+        place, turn, tool, kind, key, salt_of(call.key_id), None if group is None else group >> 32, outcome.kind,
+        outcome.category, answer_of(outcome), None if outcome.error is None else number_of(outcome.error) >> 32,
         None if outcome.shape is None else number_of(outcome.shape) >> 32,
-        call.words, call.word_count, call.payload, call.thought or settings.kind == "none", outcome.refusal,
+        call.words, call.word_count, call.payload, call.thought or kind == "none", outcome.refusal,
         outcome.informative, outcome.state is not None, call.handoff_to is not None,
     )  # fmt: skip
 

@@ -159,10 +159,12 @@ class History:
 
     # Recording ----------------------------------------------------------------------------------------------------
 
-    def add(self, call: ToolCall, outcome: Outcome, settings: ToolPolicy, window: int) -> Entry:
+    def add(  # noqa: PLR0913, PLR0917 - a call with what was worked out about it already
+        self, call: ToolCall, outcome: Outcome, settings: ToolPolicy, window: int, key: int | None, tool: int
+    ) -> Entry:
         """Take in a call that has ended; one of another turn must be preceded by `end_turn`."""
         self.place += 1
-        entry = entry_of(call, outcome, settings, self.place, self.turns.enter(call.turn))
+        entry = entry_of(call, outcome, settings.kind, key, tool, self.place, self.turns.enter(call.turn))
         self._judge_result(entry, call, outcome, settings)
         self._judge_novelty(entry, outcome, settings)
         self._link(entry, outcome, window)

@@ -97,6 +97,10 @@ class Outcomes:
         """Whether an answer ever came back."""
         return answer in self._answers
 
+    def calls_with(self, answer: int) -> int:
+        """How many different calls brought an answer."""
+        return self._answers.get(answer, 0)
+
     def add(self, call: int, answer: int, times: int = 1) -> int:
         """Remember one more outcome, 0 for a part that is not known; how often it was there, this time included."""
         pair = call << 32 | answer

@@ -49,7 +49,7 @@ def token_of(turn: Turn) -> str | int | None:
 
 def mark_of(number: int, entries: list[Entry]) -> TurnMark:
     """The mark of a turn."""
-    symbol = symbol_of({entry.key for entry in entries})
+    symbol = symbol_of((entries[0].key,) if len(entries) == 1 else {entry.key for entry in entries})
     advanced = waits = fresh = stated = renewed = known = False
     for entry in entries:
         advanced = advanced or entry.advanced
@@ -138,14 +138,15 @@ class Turns:
 
     def row_of(self, key: int, turn: int) -> int:
         """Turns in a row that hold this key alone, ``turn`` included; 0 where that holds another."""
-        symbol = symbol_of((key,))
-        if turn == self.number and self.open:
+        if turn == self.number:
+            advanced = False
             for entry in self.open:
                 if entry.key != key:
                     return 0
-            if any(entry.advanced for entry in self.open):
+                advanced = advanced or entry.advanced
+            if advanced:
                 return 1
         elif self.open:
             mark = self.current()
-            return 1 + self._row_with(mark) if mark.symbol == symbol else 1
-        return 1 + self.row if self.marks and self.marks[-1].symbol == symbol else 1
+            return 1 + self._row_with(mark) if mark.symbol == symbol_of((key,)) else 1
+        return 1 + self.row if self.marks and self.marks[-1].symbol == symbol_of((key,)) else 1

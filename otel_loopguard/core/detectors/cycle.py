@@ -82,7 +82,7 @@ def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | N
     for period in range(max(_SHORTEST, row + 2), min(rule.max_period, len(before)) + 1):
         if before[period - 1].symbol != symbol or len(before) < period * rule.nudge - 1:
             continue
-        equal = 1 + _equal_turns(before, period, period * rule.stop)
+        equal = 1 + _equal_turns(before, period, period * (rule.stop - 1) - 1)
         count = (equal + period) // period
         if count < rule.nudge or not _is_primitive(symbol, before, period):
             continue
@@ -139,6 +139,7 @@ def _prints(history: History, oldest: int) -> list[str]:
     for entry in reversed(history.entries):
         if entry.turn < oldest:
             break
-        if entry.print is not None:
-            found.append(entry.print)
+        one = entry.print
+        if one is not None:
+            found.append(one)
     return found[::-1]

@@ -83,9 +83,7 @@ class Drift:
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
-        is_first_answer = entry.fresh and not entry.stated
-        of_tool = history.by_tool[entry.tool]
-        if is_first_answer or len(of_tool) < _WORDINGS or len(of_tool) == len(history.by_key[entry.key or 0]):
+        if history.outcomes.calls_with(entry.answer >> 32) == 1 or len(history.by_tool[entry.tool]) < _WORDINGS:
             return None
         found = [entry]
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
