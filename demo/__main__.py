@@ -74,7 +74,9 @@ def main(*changes: str) -> int:
     results = checks(stuck, healthy, receiver.raw, secret, logs=logs)
     for check in results:
         console.print(f"{'[green]ok  [/]' if check.holds else '[bold red]FAIL[/]'} {check.words}")
-    return 0 if all(check.holds for check in results) else 1
+    held = sum(check.holds for check in results)
+    console.print(f"demo: {held} of {len(results)} checks hold")
+    return 0 if held == len(results) else 1
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 import pytest
@@ -90,12 +90,22 @@ def test_help_lists_every_command_and_teaches(ran: Ran, argument: str) -> None:
     assert all(f"loopguard {name} " in examples for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(ran: Ran, name: str) -> None:
-    """Every command explains itself."""
-    code, out, _ = ran(name, "--help")
+def paths(command: click.Command, *above: str) -> list[tuple[str, ...]]:
+    """The words of every command, groups included."""
+    below = command.commands if isinstance(command, click.Group) else {}
+    return [above, *(path for name, sub in below.items() for path in paths(sub, *above, name))]
+
+
+PATHS = [path for name in COMMANDS for path in paths(main.get_command(click.Context(main), name) or main, name)]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_every_command_has_help(ran: Ran, path: tuple[str, ...]) -> None:
+    """Every command explains itself, in lines that fit a terminal and without a mark-up that shows."""
+    code, out, _ = ran(*path, "--help")
     assert code == 0
-    assert out.startswith(f"Usage: {Path(sys.argv[0]).name} {name} ")
+    assert re.match(rf"Usage: .* {' '.join(path)} \[OPTIONS\]", out)
+    assert [line for line in out.splitlines() if len(line) > 100 or "\\b" in line] == []
 
 
 def test_module_is_the_command() -> None:

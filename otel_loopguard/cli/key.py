@@ -6,7 +6,7 @@ Not the decoding of keys (`keys`). A key is printed only by `new`, and only when
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["key"]
 
 
-@click.group()
-def key() -> None:
-    """Secret keys: make one, and see which is in use."""
-
-
-@key.command()
-@click.option("--file", "path", metavar="FILE", help="Write to this key file (made for its owner alone), print the id.")
-@click.option("--id", "name", metavar="ID", help="Name the key in the file; else its id is derived from it.")
-@click.option(
-    "--active/--inactive", default=True, show_default=True, help="Whether the new key makes fingerprints now."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def new(*, path: str | None, name: str | None, active: bool, as_json: bool) -> None:
-    r"""Make a new key from the operating system's randomness.
+_NEW_HELP: Final = """Make a new key from the operating system's randomness.
 
     Without --file the key itself is printed: put it where your secrets are, and set
     LOOPGUARD_KEY to it in every agent of the environment. With --file it is added to a key
@@ -43,6 +30,22 @@ def new(*, path: str | None, name: str | None, active: bool, as_json: bool) -> N
       then set `active: autumn` in the file                       it makes fingerprints now
       then remove the old key                                     when the longest run has ended
     """
+
+
+@click.group()
+def key() -> None:
+    """Secret keys: make one, and see which is in use."""
+
+
+@key.command(help=_NEW_HELP)
+@click.option("--file", "path", metavar="FILE", help="Write to this key file (made for its owner alone), print the id.")
+@click.option("--id", "name", metavar="ID", help="Name the key in the file; else its id is derived from it.")
+@click.option(
+    "--active/--inactive", default=True, show_default=True, help="Whether the new key makes fingerprints now."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def new(*, path: str | None, name: str | None, active: bool, as_json: bool) -> None:
+    """Make a key; print it, or add it to a key file."""
     from pathlib import Path
 
     from otel_loopguard.core.fingerprint import SecretKey
