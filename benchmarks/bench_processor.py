@@ -1,0 +1,125 @@
+"""What our processor costs an instrumented agent: the same span with it and without it, in one run.
+
+Not the cost of exporting: the exporter behind the batch processor throws spans away. A tool span is as an agent under
+the gen-AI conventions writes it, every call with other arguments and another result in a run that goes on, metrics and
+events on; a plain span is an HTTP client's, and a model span is shown beside them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from _harness import Case, main
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Tracer
+
+from otel_loopguard import LoopGuardSpanProcessor, Settings
+
+SPANS = 100
+"""Spans a round, with one agent's span around them: a run of a hundred steps."""
+ROUNDS = 200
+
+
+class Nowhere(SpanExporter):
+    """Takes spans and does nothing."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:  # noqa: ARG002
+        """Succeed."""
+        return SpanExportResult.SUCCESS
+
+
+def tracer(*, watched: bool) -> Tracer:
+    """A tracer with a batch processor, with ours before it or not."""
+    provider = TracerProvider()
+    if watched:
+        provider.add_span_processor(
+            LoopGuardSpanProcessor(
+                Settings(key="ab" * 32),
+                logger_provider=LoggerProvider(),
+                meter_provider=MeterProvider([InMemoryMetricReader()]),
+            )
+        )
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    return provider.get_tracer("bench")
+
+
+def tool_span(using: Tracer, number: int) -> None:
+    """A tool call as the gen-AI conventions write it, arguments and result on."""
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "search_orders",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Finds orders by customer and state",
+        "gen_ai.tool.call.id": f"call_{number:08}",
+        "gen_ai.tool.call.arguments": f'{{"customer": "C-{number}", "state": "open", "limit": 20}}',
+    }
+    with using.start_as_current_span("execute_tool search_orders", attributes=attributes) as span:
+        order = f'{{"id": "O-{number}", "state": "open", "total": 12.5, "lines": 3}}'
+        span.set_attribute("gen_ai.tool.call.result", f'{{"orders": [{order}], "next": null}}')
+
+
+def plain_span(using: Tracer, number: int) -> None:
+    """An HTTP client's span."""
+    attributes = {
+        "http.request.method": "GET",
+        "url.full": f"https://example.org/orders/{number}",
+        "server.address": "example.org",
+        "server.port": 443,
+    }
+    with using.start_as_current_span("GET", attributes=attributes) as span:
+        span.set_attribute("http.response.status_code", 200)
+
+
+def model_span(using: Tracer, number: int) -> None:
+    """A model's span."""
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-5",
+        "gen_ai.response.id": f"resp_{number}",
+    }
+    with using.start_as_current_span("chat gpt-5", attributes=attributes) as span:
+        span.set_attributes({"gen_ai.usage.input_tokens": 2_000, "gen_ai.usage.output_tokens": 60})
+
+
+def case(name: str, make: Callable[[Tracer, int], None], limit: float | None) -> Case:
+    """One kind of span, with us and without us, under an agent's span that stays open."""
+
+    def side(*, watched: bool) -> Callable[[], object]:
+        using = tracer(watched=watched)
+        numbers = count()
+        agent: Any = None
+
+        def one() -> None:
+            nonlocal agent
+            number = next(numbers)
+            if number % SPANS == 0:
+                agent = using.start_as_current_span(
+                    "invoke_agent triage",
+                    attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "triage"},
+                )
+                agent.__enter__()
+            make(using, number)
+            if number % SPANS == SPANS - 1:
+                agent.__exit__(None, None, None)
+
+        return one
+
+    return Case(name, side(watched=True), side(watched=False), limit, SPANS)
+
+
+if __name__ == "__main__":
+    sys.exit(
+        main(
+            "processor",
+            [case("tool", tool_span, 1.8), case("plain", plain_span, 1.15), case("model", model_span, None)],
+            rounds=ROUNDS,
+        )
+    )
