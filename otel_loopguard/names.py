@@ -79,11 +79,17 @@ INTEGRITY_KIND: Final = "loopguard.integrity.kind"
 INTEGRITY_LEVEL: Final = "loopguard.integrity.level"
 DROP_REASON: Final = "loopguard.drop.reason"
 
+BLOCKED_KIND: Final = "loopguard.blocked.kind"
+BLOCKED_NEEDED: Final = "loopguard.blocked.needed"
+
 # Events -----------------------------------------------------------------------------------------------------------
 FINDING: Final = "loopguard.finding"
 NUDGE: Final = "loopguard.nudge.outcome"
 RUN_END: Final = "loopguard.run.end"
 INTEGRITY: Final = "loopguard.integrity"
+DENIED: Final = "loopguard.dispatch.denied"
+STOPPED: Final = "loopguard.response.terminal"
+BLOCKED: Final = "loopguard.blocked"
 
 # Metrics ----------------------------------------------------------------------------------------------------------
 TOOL_CALLS: Final = "loopguard.tool.calls"
@@ -92,6 +98,8 @@ NUDGES: Final = "loopguard.nudges"
 DROPPED: Final = "loopguard.dropped"
 RUNS: Final = "loopguard.runs"
 INTEGRITY_FINDINGS: Final = "loopguard.integrity.findings"
+DENIALS: Final = "loopguard.denials"
+BLOCKED_REPORTS: Final = "loopguard.blocked.reports"
 ERRORS: Final = "loopguard.errors"
 DETECTION_CALLS: Final = "loopguard.detection.calls"
 WASTED_CALLS: Final = "loopguard.wasted.calls"
@@ -115,7 +123,9 @@ def _attribute(name: str, type_: str, meaning: str) -> Name:
 
 
 SPAN_ATTRIBUTES: Final = (
-    _attribute(FINGERPRINT, "string", "keyed HMAC of tool and canonical arguments, 32 hex digits; absent where unknown"),
+    _attribute(
+        FINGERPRINT, "string", "keyed HMAC of tool and canonical arguments, 32 hex digits; absent where unknown"
+    ),
     _attribute(KEY_ID, "string", "the key that made the fingerprints; never compare across key ids"),
     _attribute(RUN_ID, "string", "the run that the call belongs to"),
     _attribute(SEQUENCE, "int", "number of the call in its run, agent and process, in the order in which calls end"),
@@ -164,6 +174,8 @@ ATTRIBUTES: Final = (
     _attribute(INTEGRITY_KIND, "string", "what is in doubt: conflict, gap, unnumbered, clock or call_id"),
     _attribute(INTEGRITY_LEVEL, "string", "error (enforcement is off for the run) or info"),
     _attribute(DROP_REASON, "string", "why something was dropped"),
+    _attribute(BLOCKED_KIND, "string", "what a blocked agent needs, one of a few words"),
+    _attribute(BLOCKED_NEEDED, "string", "the same in the agent's words; only with LOOPGUARD_CONTENT=keep"),
 )  # fmt: skip
 
 EVENTS: Final = (
@@ -171,6 +183,9 @@ EVENTS: Final = (
     Name(NUDGE, "event", "INFO", "how a nudged episode went on"),
     Name(RUN_END, "event", "INFO", "totals of a run that ended"),
     Name(INTEGRITY, "event", "WARN", "the run's telemetry is in doubt"),
+    Name(DENIED, "event", "WARN", "a guard did not dispatch a call; after its finding, before any start of it"),
+    Name(STOPPED, "event", "WARN", "a guard ended the agent's turn: what it said to the caller is out"),
+    Name(BLOCKED, "event", "INFO", "the agent said that it cannot go on, and what kind of thing it needs"),
 )
 
 METRICS: Final = (
@@ -180,6 +195,8 @@ METRICS: Final = (
     Name(DROPPED, "counter", "{item}", "what bounded memory dropped, by reason"),
     Name(RUNS, "counter", "{run}", "runs that ended, by verdict"),
     Name(INTEGRITY_FINDINGS, "counter", "{finding}", "integrity findings"),
+    Name(DENIALS, "counter", "{call}", "calls that a guard did not dispatch, by kind of finding, tool and agent"),
+    Name(BLOCKED_REPORTS, "counter", "{report}", "reports of blocked agents, by what they need"),
     Name(ERRORS, "counter", "{error}", "our own errors, swallowed, by `error.type`"),
     Name(DETECTION_CALLS, "histogram", "{call}", "calls of a run and agent up to a finding"),
     Name(WASTED_CALLS, "histogram", "{call}", "calls after a run's first finding"),

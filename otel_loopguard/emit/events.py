@@ -12,7 +12,10 @@ from typing import Literal
 from otel_loopguard import names
 from otel_loopguard.core.decision import Finding, NudgeOutcome
 
-__all__ = ["Emitted", "Judged", "Origin", "Totals", "finding_event", "integrity_event", "nudge_event", "run_end_event"]
+__all__ = [
+    "Emitted", "Judged", "Origin", "Totals", "blocked_event", "finding_event", "guard_event", "integrity_event",
+    "nudge_event", "run_end_event",
+]  # fmt: skip
 
 Severity = Literal["INFO", "WARN"]
 Value = str | int | bool
@@ -136,3 +139,25 @@ def integrity_event(origin: Origin, kind: str, *, level: str = "error", sequence
     if sequence is not None:
         attributes[names.SEQUENCE] = sequence
     return _emitted(names.INTEGRITY, origin, attributes)
+
+
+def guard_event(name: str, origin: Origin, kind: str, judged: Judged, tool: str) -> Emitted:
+    """A checkpoint of a guard (`names.DENIED`, `names.STOPPED`); ``kind`` is the finding's it acts on."""
+    attributes: dict[str, Value] = {
+        names.FINDING_KIND: kind,
+        names.FINDING_SEQUENCE: judged.sequence,
+        names.TOOL_NAME: tool,
+    }
+    if judged.finding_id:
+        attributes[names.FINDING_ID] = judged.finding_id
+    if judged.call_id:
+        attributes[names.TOOL_CALL_ID] = judged.call_id
+    return _emitted(name, origin, attributes)
+
+
+def blocked_event(origin: Origin, kind: str, needed: str = "") -> Emitted:
+    """An agent said that it cannot go on; ``needed`` holds its words only where content may leave."""
+    attributes: dict[str, Value] = {names.BLOCKED_KIND: kind}
+    if needed:
+        attributes[names.BLOCKED_NEEDED] = needed
+    return _emitted(names.BLOCKED, origin, attributes)

@@ -27,6 +27,8 @@ COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     names.DROPPED: (names.DROP_REASON,),
     names.RUNS: (names.VERDICT,),
     names.INTEGRITY_FINDINGS: (names.INTEGRITY_KIND,),
+    names.DENIALS: (names.FINDING_KIND, names.TOOL_NAME, names.AGENT_NAME),
+    names.BLOCKED_REPORTS: (names.BLOCKED_KIND,),
     names.ERRORS: (names.ERROR_TYPE,),
 }
 """Every counter with the attributes that it is counted by, in the order in which values are given."""

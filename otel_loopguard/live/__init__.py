@@ -2,11 +2,13 @@
 
 from .context import Given, given_in, run
 from .edge import Edge
+from .guarded import Guarded, guarded_in, inside
 from .live import Live
 from .outlet import LOGS_SUPPORTED, Outlet
 from .rules import KeySource, PolicySource, Sources
 from .shared import TERMINATION_REASONS, Tell, enlist, finish, shared, user_message
 from .sighting import Sighting
+from .surroundings import surroundings_of
 from .taken import Found, Taken
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "Edge",
     "Found",
     "Given",
+    "Guarded",
     "KeySource",
     "Live",
     "Outlet",
@@ -26,7 +29,10 @@ __all__ = [
     "enlist",
     "finish",
     "given_in",
+    "guarded_in",
+    "inside",
     "run",
     "shared",
+    "surroundings_of",
     "user_message",
 ]

@@ -34,7 +34,8 @@ class Lane:
     """One history with its numbers, turns and seats."""
 
     __slots__ = (
-        "_seats", "_turn_number", "_turns", "agent", "history", "number", "process_id",
+        "_seats", "_turn_number", "_turns", "agent", "found", "history", "number", "process_id", "refused", "state",
+        "stopped_in",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory, agent: str, process_id: str) -> None:
@@ -47,6 +48,14 @@ class Lane:
         self._seats: deque[tuple[int, int, str, str, ToolCall]] = deque(maxlen=2 * DETAIL_LIMIT)
         self._turns: dict[Turn, int] = {}
         self._turn_number = 0
+        self.found: dict[str, str] = {}
+        """Id of the newest nudge or stop by kind."""
+        self.refused = 0
+        """Calls that a guard refused since anything new came."""
+        self.stopped_in: Turn = None
+        """The model decision in which a guard stopped the agent: none of its calls is dispatched any more."""
+        self.state: str | None = None
+        """Fingerprint of the application's own state, for the next call that ends."""
 
     def next_number(self) -> int:
         """The number of a call that ends now."""

@@ -6,96 +6,34 @@ called while the lock is held.
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
-from collections import ChainMap
-from collections.abc import Callable
-from time import monotonic_ns, time_ns
+from time import time_ns
 from typing import Final
 
 import msgspec
 from opentelemetry.trace import SpanContext
 
 from otel_loopguard import names
-from otel_loopguard.core.call import Outcome, ToolCall
-from otel_loopguard.correlate import is_new_message
+from otel_loopguard.core.call import ABSENT, Outcome, ToolCall
 
 from .context import spoken
-from .ledger import MAX_RUNS, Ledger
-from .outlet import Outlet
+from .guarded import Guarded
+from .recorder import Recorder
 from .report import Report
-from .rules import Rules, Sources
-from .run_state import RunState
 from .sighting import Sighting
 from .taken import Found, Taken
 
 __all__ = ["Live"]
 
-_BY_RUN: Final = "run"
+_NO_CALL: Final = ToolCall("", None, "")
 
 
-class Live:
+class Live(Recorder):
     """What this process knows of its runs.
 
     Thread-safe and fork-safe: a forked child starts with no runs, nought in every counter and a process id of its own.
     """
 
-    def __init__(
-        self, sources: Sources, outlet: Outlet, *, clock: Callable[[], int] = monotonic_ns, max_runs: int = MAX_RUNS
-    ) -> None:
-        """``clock`` gives nanoseconds and never runs backwards: it only tells when to look at files again."""
-        self.outlet = outlet
-        self.edge = outlet.edge
-        self.counters = outlet.counters
-        self._clock = clock
-        self._max_runs = max_runs
-        self._by_run = sources.key_scope == _BY_RUN
-        self._rules = Rules(sources, clock())
-        self._start()
-        if hasattr(os, "register_at_fork"):
-            restart = weakref.WeakMethod(self._restart)
-            os.register_at_fork(after_in_child=lambda: _call(restart()))
-
-    def _start(self) -> None:
-        # Reentrant: a finaliser that ends a span may run on this thread at any allocation below.
-        self._lock = threading.RLock()
-        self._is_busy = False
-        self._ledger = Ledger(self._max_runs)
-        self.has_findings = False
-        """Whether any run has one: what follows a finding need not be looked at before."""
-
-    def _restart(self) -> None:
-        self._start()
-        self.counters.reset()
-
-    @property
-    def policy_version(self) -> str:
-        """The revision of the policy in force; empty for the built-in one."""
-        return self._rules.policy.revision or ""
-
     # Calls --------------------------------------------------------------------------------------------------------
-
-    def read(self, seen: Sighting) -> tuple[ToolCall, Outcome]:
-        """A call without its content."""
-        self._rules.refresh(self._clock())
-        raw = seen.raw
-        run: RunState | None = None
-        if self._by_run:
-            with self._lock:
-                run = self._ledger.run(seen.place.run_id, spoken().ticket)
-        reader = self._rules.reader(run, seen.resource.get("service.name"))
-        scope = ChainMap(dict(seen.attributes), dict(seen.resource)) if self._rules.policy.scope else None
-        call = reader.call(
-            raw.tool, raw.arguments, truncated=raw.truncated, call_id=raw.call_id, turn=seen.turn, attributes=scope,
-            user_message=raw.user_message, handoff_to=raw.handoff_to, start_ns=seen.start_ns,
-        )  # fmt: skip
-        outcome = reader.outcome(
-            call, raw.arguments, raw.result, is_error=raw.is_error, error_type=raw.error_type,
-            error_message=raw.error_message, ours=raw.marks is not None and raw.marks.outcome == "ours",
-            end_ns=seen.end_ns,
-        )  # fmt: skip
-        return call, outcome
 
     def take(
         self, seen: Sighting, call: ToolCall, outcome: Outcome, *, copy_of: Taken | None = None, may_wait: bool = False
@@ -110,8 +48,12 @@ class Live:
             if not self._enter():
                 return None
             try:
-                taken = self._number(seen, call, outcome, copy_of)
-                report = None if may_wait and call.fingerprint is None else self._record(taken)
+                guarded = self._guarded_of(seen, call)
+                if guarded is not None:
+                    taken, report = self._join(guarded, seen, outcome)
+                else:
+                    taken = self._number(seen, call, outcome, copy_of)
+                    report = None if may_wait and call.fingerprint is None else self._record(taken)
             finally:
                 self._is_busy = False
         if report is not None:
@@ -120,7 +62,7 @@ class Live:
 
     def settle(self, taken: Taken, now_ns: int) -> tuple[Found, ...]:
         """Record a call that waited on its own, if it waits: no enclosing span was the same call. What it brought."""
-        if taken.observation is not None:
+        if taken.observation is not None or taken.awaited:
             return ()
         with self._lock:
             if not self._enter():
@@ -133,87 +75,96 @@ class Live:
             self._say(report, taken.span, now_ns)
         return taken.found
 
-    def _enter(self) -> bool:
-        if self._is_busy:
-            self.counters.add(names.DROPPED, ("reentered",))
-            return False
-        self._is_busy = True
-        return True
+    # Guarded calls ------------------------------------------------------------------------------------------------
 
-    def _number(self, seen: Sighting, call: ToolCall, outcome: Outcome, copy_of: Taken | None) -> Taken:
-        place = seen.place
-        run = self._ledger.run(place.run_id, spoken().ticket)
-        if place.run_named:
-            self._ledger.saw(seen.trace_id, place.run_id)
-        lane = self._ledger.lane(run, place.agent, call.scope)
-        if self._is_first_after_message(seen, run, lane.agent) or (copy_of is not None and copy_of.call.user_message):
-            call = msgspec.structs.replace(call, user_message=True)
-        is_numbered = copy_of is not None and copy_of.lane is lane
-        number = copy_of.number if copy_of is not None and is_numbered else lane.next_number()
-        taken = Taken(run, lane, number, call, outcome)
-        taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
-        if seen.turn_known:
-            taken.turn = lane.turn_number(seen.turn)
+    def admit(self, seen: Sighting) -> tuple[Guarded, bool] | None:
+        """A call before its dispatch, judged by what was recorded so far; it stays open until `conclude`.
+
+        The flag says that a guard around this one has it already. None where a finaliser came in between.
+        """
+        call = self._read_call(self._reader(seen.place.run_id, seen.resource.get("service.name")), seen)
+        place, around = seen.place, seen.guarded
+        is_around = around is not None and around.ended_ns is None
+        if around is not None and is_around and around.is_seen_in(call):
+            return around, True
+        with self._lock:
+            if not self._enter():
+                return None
+            try:
+                found = None if place.run_named else self._ledger.find("", seen.trace_id)
+                run = found or self._ledger.run(place.run_id, spoken().ticket)
+                if place.run_named and seen.trace_id:
+                    self._ledger.saw(seen.trace_id, place.run_id)
+                lane = self._ledger.lane(run, place.agent, call.scope)
+                if self._is_first_after_message(seen, run, lane.agent):
+                    call = msgspec.structs.replace(call, user_message=True)
+                    lane.refused = 0
+                guarded = Guarded(run, lane, call, self._rules.engine.decide(lane.history, call), seen.trace_id)
+                guarded.turn = lane.turn_number(seen.turn) if seen.turn_known else None
+                rival = None
+                if call.call_id is not None and guarded.turn is not None:
+                    rival = self._guarded.rival(call, run.run_id, lane.agent, guarded.turn)
+                forgotten = self._guarded.add(guarded)
+            finally:
+                self._is_busy = False
+        if forgotten:
+            self.counters.add(names.DROPPED, ("guarded_calls",), forgotten)
+        if rival is not None:
+            self.doubt(guarded, "conflict")
+        return guarded, False
+
+    def conclude(self, guarded: Guarded, seen: Sighting) -> Taken | None:
+        """A guarded call has ended, refused or not: count it once, whether or not a span of it did so already."""
+        reader = self._reader(guarded.run.run_id, seen.resource.get("service.name"))
+        outcome = self._read_outcome(reader, seen, guarded.call)
+        report = None
+        with self._lock:
+            if not self._enter():
+                return None
+            try:
+                is_first = guarded.ended_ns is None
+                guarded.ended_ns = seen.end_ns
+                taken = guarded.taken
+                if taken is None or (taken.observation is None and is_first):
+                    taken, report = self._join(guarded, seen, outcome)
+            finally:
+                self._is_busy = False
+        if report is not None:
+            self._say(report, taken.span or seen.span, seen.end_ns)
+        if seen.end_ns < seen.start_ns:
+            self.doubt(guarded, "clock")
         return taken
 
-    @staticmethod
-    def _is_first_after_message(seen: Sighting, run: RunState, agent: str) -> bool:
-        message = spoken()
-        if message.ticket > run.ticket:
-            run.ticket = message.ticket
-            run.speak(message.agent)
-        is_first = run.answers(agent)
-        token = seen.place.message
-        if token:
-            is_first = is_new_message(seen.place, run.message) or is_first
-            run.message = token
-        return is_first
+    def _guarded_of(self, seen: Sighting, call: ToolCall) -> Guarded | None:
+        place = seen.place
+        where = place.run_id, place.agent, seen.trace_id
+        return self._guarded.find(call, where, seen.start_ns, seen.guarded)
 
-    def _record(self, taken: Taken) -> Report | None:
-        """Judge a call, with the lock held; a report where there is anything to say."""
-        run, lane, call, engine = taken.run, taken.lane, taken.call, self._rules.engine
-        report = Report(engine, self.counters) if call.user_message or self._ledger.surplus else None
-        if report is not None:
-            self._clear_others(run, taken, report)
-            self._drop(report)
-        observation = engine.record(lane.history, call, taken.outcome)
-        lane.seat(observation.sequence, taken.number, taken.trace_id, taken.span_id, call)
-        taken.observation = observation
-        run.count(observation)
-        self.counters.add(names.TOOL_CALLS, (call.tool, lane.agent))
-        if observation.findings or observation.nudges:
-            report = Report(engine, self.counters) if report is None else report
-            taken.found = report.found(run, lane, observation.findings)
-            report.followed(run, lane, observation.nudges)
-            self.has_findings = self.has_findings or bool(taken.found)
-        return report
+    def _join(self, guarded: Guarded, seen: Sighting, outcome: Outcome) -> tuple[Taken, Report | None]:
+        """Count a guarded call by whoever sees its end first, with the lock held."""
+        taken = guarded.taken
+        if taken is None:
+            taken = guarded.taken = Taken(guarded.run, guarded.lane, guarded.lane.next_number(), guarded.call, outcome)
+            taken.turn, taken.decided = guarded.turn, guarded.decided
+            taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
+        if taken.observation is not None:
+            return taken, None
+        # A span without its result knows less than the guard, which is still to tell.
+        taken.awaited = outcome.kind == "missing" and guarded.ended_ns is None
+        if taken.awaited:
+            return taken, None
+        taken.outcome = outcome
+        return taken, self._record(taken)
 
-    @staticmethod
-    def _clear_others(run: RunState, taken: Taken, report: Report) -> None:
-        """A message to all agents: the engine clears the history of the call, here go the others."""
-        if taken.call.user_message and run.speaks_to_all:
-            for other in run.lanes():
-                if other is not taken.lane:
-                    report.close(run, other)
-                    other.history.reset()
-
-    def _drop(self, report: Report) -> None:
-        """Bounded memory: close what is dropped, and count it."""
-        runs, agents = self._ledger.dropped()
-        if runs:
-            self.counters.add(names.DROPPED, ("runs",), runs)
-        if agents:
-            self.counters.add(names.DROPPED, ("agents",), agents)
-        surplus, self._ledger.surplus = self._ledger.surplus, []
-        for run, lane in surplus:
-            report.close(run, lane)
-
-    def _say(self, report: Report, span: SpanContext | None, now_ns: int) -> None:
-        """Hand over what was said, without the lock."""
-        for event in report.events:
-            self.outlet.emit(event, span, now_ns)
-        for calls in report.calls_to_detection:
-            self.outlet.measure(names.DETECTION_CALLS, calls)
+    def state(self, run_id: str, trace_id: str, agent: str, value: object) -> bool:
+        """The application's own state, for the next call of an agent that ends; whether the run is known."""
+        state = self._reader(run_id or trace_id, None).outcome(_NO_CALL, ABSENT, ABSENT, state=value).state
+        with self._lock:
+            run = self._ledger.find(run_id, trace_id)
+            lanes = [] if run is None else [lane for lane in run.lanes() if lane.agent == agent]
+            for lane in lanes:
+                lane.state = state
+            return bool(lanes)
 
     # What applications tell ---------------------------------------------------------------------------------------
 
@@ -255,8 +206,3 @@ class Live:
         if wasted is not None:
             self.outlet.measure(names.WASTED_CALLS, wasted)
         return True
-
-
-def _call(restart: Callable[[], None] | None) -> None:
-    if restart is not None:
-        restart()

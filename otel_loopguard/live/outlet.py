@@ -101,8 +101,6 @@ class Outlet:
 def _histogram(meter: metrics.Meter, name: names.Name) -> metrics.Histogram:
     bounds = BUCKETS[name.name]
     try:
-        return meter.create_histogram(
-            name.name, name.type, name.meaning, explicit_bucket_boundaries_advisory=bounds
-        )
+        return meter.create_histogram(name.name, name.type, name.meaning, explicit_bucket_boundaries_advisory=bounds)
     except TypeError:  # an API below 1.30 knows no advice: the SDK's default buckets
         return meter.create_histogram(name.name, name.type, name.meaning)

@@ -5,7 +5,8 @@ Not their delivery: it is filled while the lock is held and handed over afterwar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from otel_loopguard import names
 from otel_loopguard.core.decision import Finding, NudgeOutcome, finding_id
@@ -17,6 +18,8 @@ from .run_state import RunState
 from .taken import Found
 
 __all__ = ["Report"]
+
+NOTHING: Final[Mapping[str, str]] = {}
 
 
 class Report:
@@ -30,8 +33,13 @@ class Report:
         self.events: list[Emitted] = []
         self.calls_to_detection: list[int] = []
 
-    def found(self, run: RunState, lane: Lane, findings: Iterable[Finding]) -> tuple[Found, ...]:
-        """The nudges and stops among findings, with their names; all are counted, an `info` is nothing but counted."""
+    def found(
+        self, run: RunState, lane: Lane, findings: Iterable[Finding], unseen: Mapping[str, str] = NOTHING
+    ) -> tuple[Found, ...]:
+        """The nudges and stops among findings, with their names; all are counted, an `info` is nothing but counted.
+
+        ``unseen`` is what the newest call's span would say, where it has none.
+        """
         found = []
         for finding in findings:
             self._counters.add(names.FINDINGS, (finding.kind, finding.action, finding.tool, lane.agent))
@@ -45,8 +53,10 @@ class Report:
                 lane.seat_of(finding.first_sequence).number,
             )
             found.append(one)
+            lane.found[finding.kind] = one.id
             self.calls_to_detection.append(finding.sequence)
-            judged = Judged(one.id, one.number, one.first_number, seat.fingerprint, seat.call_id)
+            more = unseen if finding.sequence == lane.history.place else NOTHING
+            judged = Judged(one.id, one.number, one.first_number, seat.fingerprint, seat.call_id, more)
             self.events.append(finding_event(finding, self._origin(run, lane, seat.key_id), judged))
         return tuple(found)
 

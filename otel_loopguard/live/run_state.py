@@ -28,7 +28,7 @@ class RunState:
     """What is known of one run id."""
 
     __slots__ = (
-        "_calls", "_calls_at_first", "_lanes", "_news_after", "_repeat_max", "_spoken_to", "_tokens", "ended",
+        "_calls", "_calls_at_first", "_lanes", "_news_after", "_repeat_max", "_spoken_to", "_tokens", "doubts", "ended",
         "memory", "message", "process_id", "reader", "run_id", "speaks_to_all", "ticket", "verdict",
     )  # fmt: skip
 
@@ -49,6 +49,8 @@ class RunState:
         """The last user message was not addressed to one agent."""
         self.ended = False
         """The application said so, and no call has come since."""
+        self.doubts: set[str] = set()
+        """What is wrong with the run's telemetry; guards let everything through while there is anything."""
         self.verdict: Verdict = "allow"
         """The strongest so far."""
         self._lanes: OrderedDict[tuple[str, str], Lane] = OrderedDict()

@@ -61,9 +61,7 @@ def shared(
         outlet = _outlets.get(ways)
         if outlet is None:
             counters = Counters()
-            outlet = Outlet(
-                counters, Edge(counters), logger_provider=logger_provider, meter_provider=meter_provider
-            )
+            outlet = Outlet(counters, Edge(counters), logger_provider=logger_provider, meter_provider=meter_provider)
             outlet = _outlets.setdefault(ways, outlet)
         for warning in settings.warnings:
             outlet.edge.warn(warning, "%s", warning)

@@ -14,6 +14,8 @@ from otel_loopguard.conventions import RawCall
 from otel_loopguard.core.call import Turn
 from otel_loopguard.correlate import Place
 
+from .guarded import Guarded
+
 __all__ = ["Sighting"]
 
 
@@ -36,6 +38,8 @@ class Sighting(msgspec.Struct, frozen=True):
     """One model decision, by whatever token; equal tokens are one turn."""
     turn_known: bool = False
     """The token names a model decision, not just calls that overlap in time."""
+    guarded: Guarded | None = None
+    """The guarded call that the context belongs to: this one, or one around it."""
 
     def __repr__(self) -> str:
         return f"Sighting(run_id={self.place.run_id!r}, tool={self.raw.tool!r}, span_id={self.span_id!r})"

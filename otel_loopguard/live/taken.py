@@ -10,7 +10,7 @@ from typing import NamedTuple
 from opentelemetry.trace import SpanContext
 
 from otel_loopguard.core.call import Outcome, ToolCall
-from otel_loopguard.core.decision import Finding, Observation
+from otel_loopguard.core.decision import Decision, Finding, Observation
 
 from .lane import Lane
 from .run_state import RunState
@@ -33,7 +33,8 @@ class Taken:
     """One call of this process; a merged copy of it shares the object."""
 
     __slots__ = (
-        "call", "found", "lane", "number", "observation", "outcome", "run", "span", "span_id", "trace_id", "turn",
+        "awaited", "call", "decided", "found", "lane", "number", "observation", "outcome", "run", "span", "span_id",
+        "trace_id", "turn",
     )  # fmt: skip
 
     def __init__(self, run: RunState, lane: Lane, number: int, call: ToolCall, outcome: Outcome) -> None:
@@ -52,6 +53,10 @@ class Taken:
         self.trace_id = ""
         self.span_id = ""
         self.span: SpanContext | None = None
+        self.decided: Decision | None = None
+        """What a guard acted on before the dispatch."""
+        self.awaited = False
+        """A guard knows the call's end better than the span does, and will tell."""
 
     def is_copy(self, tool: str, call_id: str | None, fingerprint: str | None) -> bool:
         """Whether an enclosing span is this call seen once more.

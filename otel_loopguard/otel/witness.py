@@ -15,11 +15,10 @@ from otel_loopguard.conventions import RawCall, Record, role
 from otel_loopguard.conventions.usage import tokens_of
 from otel_loopguard.core.call import Turn
 from otel_loopguard.correlate import NOWHERE, Siblings, Surroundings, place
-from otel_loopguard.live import Found, Live, Sighting, Taken
+from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
 
 from .nesting import Nesting
 from .open_span import OpenSpan, OpenSpans
-from .surroundings import surroundings_of
 
 __all__ = ["Witness"]
 
@@ -55,7 +54,7 @@ class Witness:
             turn, is_known = self._turn(outermost or here, record)
         seen = Sighting(
             raw, where, record.attributes, record.resource, record.trace_id, (outermost or here).ids().span_id,
-            here.identity, record.start_ns or 0, end_ns, turn, is_known,
+            here.identity, record.start_ns or 0, end_ns, turn, is_known, guarded_in(here.context),
         )  # fmt: skip
         call, outcome = self._live.read(seen)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())

@@ -98,6 +98,9 @@ def test_every_emitted_attribute_is_registered() -> None:
         nudge_event(NudgeOutcome("drift", "open", "search", 5), HERE, 9),
         run_end_event(HERE, Totals(1, 1, progressed=True, wasted_calls=0, wasted_tokens=0), "budget"),
         integrity_event(HERE, "gap", sequence=1),
+        guard_event(names.DENIED, HERE, "identical", Judged("f" * 32, 8, 2, call_id="c"), "search"),
+        guard_event(names.STOPPED, HERE, "identical", Judged("f" * 32, 8, 2), "search"),
+        blocked_event(HERE, "permission", "permission: the refund limit"),
     )
     assert {event.name for event in events} == {name.name for name in names.EVENTS}
     for event in events:

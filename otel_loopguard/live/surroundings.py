@@ -1,4 +1,4 @@
-"""What a span's context says about run, agent and conversation: from code, baggage and other instrumentations.
+"""What a context says about run, agent and conversation: from code, baggage and other instrumentations.
 
 Not trusted for keys: baggage comes from outside, so it is bounded and only ever names a run or an agent.
 """
@@ -13,8 +13,9 @@ from opentelemetry import baggage
 from opentelemetry.context import Context
 
 from otel_loopguard.correlate import NOWHERE, Surroundings
-from otel_loopguard.live import given_in
 from otel_loopguard.names import AGENT_NAME, RUN_ID
+
+from .context import given_in
 
 __all__ = ["surroundings_of"]
 
