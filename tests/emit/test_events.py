@@ -6,7 +6,17 @@ import pytest
 
 from otel_loopguard import names
 from otel_loopguard.core.decision import Finding, NudgeOutcome
-from otel_loopguard.emit import Judged, Origin, Totals, finding_event, integrity_event, nudge_event, run_end_event
+from otel_loopguard.emit import (
+    Judged,
+    Origin,
+    Totals,
+    blocked_event,
+    finding_event,
+    guard_event,
+    integrity_event,
+    nudge_event,
+    run_end_event,
+)
 
 HERE = Origin("run-1", agent="researcher", process_id="p1", key_id="k1", policy_version="7")
 FINDING = Finding("cycle", "stop", "search", sequence=6, first_sequence=1, count=3, limit=3, period=2)

@@ -1,0 +1,158 @@
+"""A call that a guard saw before its dispatch, until it has ended and its spans too.
+
+Not the decision to refuse: a guard makes that from what the engine said. It holds no content.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from opentelemetry import context as otel_context
+from opentelemetry.context import Context
+
+from otel_loopguard.core.call import ToolCall
+from otel_loopguard.core.decision import Decision
+
+from .lane import Lane
+from .run_state import RunState
+from .taken import Taken
+
+__all__ = ["MAX_GUARDED", "Guarded", "GuardedCalls", "guarded_in", "inside"]
+
+MAX_GUARDED: Final = 4096
+"""Guarded calls remembered, open ones and those whose spans may still end; the oldest is forgotten."""
+
+_KEY: Final = otel_context.create_key("loopguard-guarded")
+
+
+class Guarded:
+    """One call, as it was judged before its dispatch."""
+
+    __slots__ = ("call", "decided", "decision", "ended_ns", "lane", "run", "taken", "trace_id", "turn")
+
+    def __init__(self, run: RunState, lane: Lane, call: ToolCall, decision: Decision, trace_id: str) -> None:
+        self.run = run
+        self.lane = lane
+        self.call = call
+        self.decision = decision
+        self.trace_id = trace_id
+        self.turn: int | None = None
+        """Number of the model decision, where it is known."""
+        self.decided: Decision | None = None
+        """The decision, where the guard acts on it."""
+        self.taken: Taken | None = None
+        """The call as it was counted, by the guard or by the first span of it that ended."""
+        self.ended_ns: int | None = None
+        """When the guard saw its end; None while it is open."""
+
+    def contradicts(self, other: ToolCall) -> bool:
+        """Whether another call with this one's id in the same place cannot be it: telemetry that tells two stories."""
+        own = self.call
+        known = own.fingerprint is not None and other.fingerprint is not None and own.key_id == other.key_id
+        return (
+            own.call_id == other.call_id and own.tool == other.tool and known and own.fingerprint != other.fingerprint
+        )
+
+    def is_seen_in(self, other: ToolCall) -> bool:
+        """Whether what a span or another guard saw may be this call: its tool or call id, and no contradiction."""
+        own = self.call
+        same_id = other.call_id is not None and own.call_id == other.call_id
+        if not same_id and (own.tool != other.tool or None not in {other.call_id, own.call_id}):
+            return False
+        known = own.fingerprint is not None and other.fingerprint is not None and own.key_id == other.key_id
+        # A tool's own span may give it another name, and the name is part of the fingerprint.
+        return not known or own.fingerprint == other.fingerprint or (same_id and own.tool != other.tool)
+
+
+class GuardedCalls:
+    """The guarded calls of one process, bounded. Not locked: `Live` holds its lock."""
+
+    def __init__(self, limit: int = MAX_GUARDED) -> None:
+        self._limit = limit
+        self._held: OrderedDict[int, Guarded] = OrderedDict()
+        self._by_id: dict[str, list[Guarded]] = {}
+        self._by_print: dict[str, list[Guarded]] = {}
+
+    def add(self, guarded: Guarded) -> int:
+        """Remember a call; how many open ones are forgotten for it."""
+        self._held[id(guarded)] = guarded
+        if guarded.call.call_id is not None:
+            self._by_id.setdefault(guarded.call.call_id, []).append(guarded)
+        if guarded.call.fingerprint is not None:
+            self._by_print.setdefault(guarded.call.fingerprint, []).append(guarded)
+        forgotten = 0
+        while len(self._held) > self._limit:
+            _, oldest = self._held.popitem(last=False)
+            _remove(self._by_id, oldest.call.call_id, oldest)
+            _remove(self._by_print, oldest.call.fingerprint, oldest)
+            forgotten += oldest.ended_ns is None
+        return forgotten
+
+    def rival(self, call: ToolCall, run_id: str, agent: str, turn: int | None) -> Guarded | None:
+        """An open call of the same agent and turn that has a call's id and other arguments."""
+        for one in reversed(self._by_id.get(call.call_id or "", ())):
+            here = one.run.run_id == run_id and one.lane.agent == agent and one.turn == turn
+            if here and one.ended_ns is None and one.contradicts(call):
+                return one
+        return None
+
+    def find(
+        self, call: ToolCall, where: tuple[str, str, str], start_ns: int, around: Guarded | None
+    ) -> Guarded | None:
+        """The guarded call that a span is, told by its call id, else by its context, else by tool and fingerprint.
+
+        ``where`` is the span's run, agent and trace; ``around`` the guarded call in whose context it started.
+        """
+        run_id, agent, trace_id = where
+
+        def is_near(one: Guarded) -> bool:
+            return one.run.run_id == run_id or (trace_id != "" and one.trace_id == trace_id)
+
+        if call.call_id is not None:
+            for one in reversed(self._by_id.get(call.call_id, ())):
+                if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, start_ns):
+                    return one
+        if around is not None and id(around) in self._held and around.is_seen_in(call):
+            return around
+        for one in self._by_print.get(call.fingerprint or "", ()):
+            is_open = one.taken is None and one.ended_ns is None
+            if is_open and is_near(one) and one.lane.agent == agent and one.is_seen_in(call):
+                return one
+        return None
+
+
+def _may_start(guarded: Guarded, start_ns: int) -> bool:
+    """A span of a dispatched call cannot start after its end; one of a refused call may be made for its answer."""
+    if guarded.ended_ns is None or guarded.taken is None or guarded.taken.outcome.kind == "ours":
+        return True
+    return start_ns <= guarded.ended_ns
+
+
+def _remove(index: dict[str, list[Guarded]], key: str | None, guarded: Guarded) -> None:
+    held = index.get(key or "")
+    if held is not None and guarded in held:
+        held.remove(guarded)
+        if not held:
+            del index[key or ""]
+
+
+def guarded_in(context: Context) -> Guarded | None:
+    """The innermost guarded call that a context belongs to."""
+    found = context.get(_KEY)
+    return found if isinstance(found, Guarded) else None
+
+
+@contextmanager
+def inside(guarded: Guarded | None) -> Iterator[None]:
+    """What happens here is the dispatch of a guarded call: its spans are known by it. None: nothing is guarded."""
+    if guarded is None:
+        yield
+        return
+    token = otel_context.attach(otel_context.set_value(_KEY, guarded))
+    try:
+        yield
+    finally:
+        otel_context.detach(token)
