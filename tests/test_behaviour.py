@@ -94,7 +94,7 @@ def replayed(calls: list[dict[str, Any]], policy: Policy) -> list[dict[str, Any]
     for call in calls:
         traces.add(json.dumps(call).encode())
     engine = AskedTwice(policy)
-    return [as_object(report, calls=True) for run in traces.runs() for report in judge(run, engine)]
+    return [as_object(report, calls=True) for run in traces.runs() for report in judge(run, engine, calls=True)]
 
 
 def compared(expected: dict[str, Any], reports: list[dict[str, Any]]) -> Iterable[str]:

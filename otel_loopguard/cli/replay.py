@@ -126,7 +126,7 @@ def replay(  # noqa: PLR0913 - one parameter an option
         bad = _Bad(skip=skip_bad)
         _read(find_sources(paths), traces, bad)
         bad.report()
-        reports = (report for run in _judged(traces) for report in judge(run, engine))
+        reports = (report for run in _judged(traces) for report in judge(run, engine, calls=calls))
         verdicts = _print_json(reports, calls=calls) if as_json else _print_table(reports, calls=calls)
     limit = VERDICTS.index(fail_on) if fail_on == "nudge" or fail_on == "stop" else len(VERDICTS)  # noqa: PLR1714
     ctx.exit(1 if any(VERDICTS.index(verdict) >= limit for verdict in verdicts) else 0)

@@ -18,7 +18,7 @@ def as_object(report: Report, *, calls: bool = False) -> dict[str, object]:
     if calls:
         result["call_records"] = [_call(call) for call in report.observed]
     result |= {
-        "observations": len(report.observed),
+        "observations": report.observations,
         "verdict": report.verdict,
         "nudge_at": None if nudge is None else nudge.number,
         "stop_at": None if stop is None else stop.number,

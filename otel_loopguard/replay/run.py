@@ -6,7 +6,7 @@ once, and puts what it says into one report for each agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -23,6 +23,10 @@ VERDICTS: Final[tuple[RunVerdict, ...]] = ("clean", "incomplete", "unknown", "nu
 """From the weakest to the strongest."""
 
 
+_PIECE: Final = 5_000
+"""Records of a run; two pieces are held at once, and a longer run is judged piece by piece."""
+
+
 @dataclass(slots=True)
 class Report:
     """What the engine says about one agent of one run."""
@@ -31,15 +35,28 @@ class Report:
     agent: str
     termination_reason: str | None = None
     """Only where it was recorded."""
+    calls: int = 0
+    """Records of calls, copies included."""
+    observations: int = 0
+    """Distinct calls."""
+    unknown: int = 0
+    """Calls whose arguments are not known."""
+    missing: int = 0
+    """Calls without a result."""
     observed: list[Observed] = field(default_factory=list)
+    """Every distinct call, where they were asked for."""
     findings: list[Found] = field(default_factory=list)
     integrity: list[Integrity] = field(default_factory=list)
     """What turns enforcement off for the run."""
 
-    @property
-    def calls(self) -> int:
-        """Records of calls, copies included."""
-        return sum(call.copies for call in self.observed)
+    def observe(self, call: Observed, *, keep: bool) -> None:
+        """One distinct call more."""
+        self.calls += call.copies
+        self.observations += 1
+        self.unknown += call.fingerprint is None
+        self.missing += call.outcome == "missing"
+        if keep:
+            self.observed.append(call)
 
     @property
     def verdict(self) -> RunVerdict:
@@ -49,9 +66,9 @@ class Report:
             return "stop"
         if "nudge" in actions:
             return "nudge"
-        if any(call.fingerprint is None for call in self.observed):
+        if self.unknown:
             return "unknown"
-        return "incomplete" if any(call.outcome == "missing" for call in self.observed) else "clean"
+        return "incomplete" if self.missing else "clean"
 
     def first(self, action: Literal["nudge", "stop"]) -> Found | None:
         """The finding that says so of the earliest call."""
@@ -64,22 +81,11 @@ class Report:
         return self.first("stop") or self.first("nudge")
 
 
-def judge(recorded: RecordedRun, engine: Engine) -> list[Report]:
-    """One report for each agent, in the order in which they first call.
-
-    The whole run is known, so nothing is waited for: its records come at one moment and are judged at the next.
-    """
-    run = Run(recorded.run_id, engine, lateness=1)
-    for record in recorded.records:
-        run.on_record(record, 0)
-    run.on_end(recorded.reason, 0)
-    return _reports(recorded, run.on_time(1))
-
-
-def _reports(recorded: RecordedRun, events: Iterable[RunEvent]) -> list[Report]:
+def judge(recorded: RecordedRun, engine: Engine, *, calls: bool = False) -> list[Report]:
+    """One report for each agent, in the order in which they first call; with ``calls``, each keeps its calls."""
     reports: dict[str, Report] = {}
     doubts: list[Integrity] = []
-    for event in events:
+    for event in _events(recorded, engine):
         if isinstance(event, Integrity):
             if event.level == "error":
                 doubts.append(event)
@@ -90,9 +96,23 @@ def _reports(recorded: RecordedRun, events: Iterable[RunEvent]) -> list[Report]:
             if isinstance(event, Found):
                 report.findings.append(event)
             else:
-                report.observed.append(event)
+                report.observe(event, keep=calls)
     for doubt in doubts:
         # A doubt about a record whose agent another copy named belongs to the run.
         for report in [reports[doubt.agent]] if doubt.agent in reports else reports.values():
             report.integrity.append(doubt)
     return list(reports.values())
+
+
+def _events(recorded: RecordedRun, engine: Engine) -> Iterator[RunEvent]:
+    """What a run says. Its time counts pieces: a record waits until the piece after its own is there too.
+
+    Of a run that fits into two pieces everything is known before anything is judged.
+    """
+    run = Run(recorded.run_id, engine, lateness=2)
+    now = 0
+    for place, record in enumerate(recorded.records() if len(recorded) <= 2 * _PIECE else recorded.by_time()):
+        now = place // _PIECE
+        yield from run.on_record(record, now)
+    run.on_end(recorded.reason, now)
+    yield from run.on_time(now + 2)

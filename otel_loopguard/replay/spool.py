@@ -58,15 +58,15 @@ class Spool:
 
     def take(self, group: str) -> list[bytes]:
         """A group's items in their order; it is gone afterwards."""
-        parts = []
+        items: list[bytes] = []
         for offset, length in self._written.pop(group, ()):
             if self._file is not None:
                 self._file.seek(offset)
-                parts.append(self._file.read(length))
+                items.extend(_items(self._file.read(length)))
         rest = self._buffers.pop(group)
         self._bytes -= len(rest)
-        parts.append(bytes(rest))
-        return list(_items(b"".join(parts)))
+        items.extend(_items(bytes(rest)))
+        return items
 
     def _spill(self) -> None:
         """Write everything out, small groups too: each costs a seek when it is taken, none costs memory until then."""

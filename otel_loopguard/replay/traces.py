@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
@@ -27,12 +28,55 @@ __all__ = ["RecordedRun", "Traces"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """The records of one run, in the order in which they came."""
+    """The records of one run, packed until they are asked for."""
 
     run_id: str
-    records: list[CallRecord]
+    items: list[bytes]
+    """As `packed.pack_call` makes them."""
     reason: str
     """Why the run ended, as recorded; empty where nobody said."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def records(self) -> Iterator[CallRecord]:
+        """The records in the order in which they came."""
+        for _, record in sorted((unpack_call(item, self.run_id) for item in self.items), key=lambda one: one[0]):
+            yield record
+
+    def by_time(self) -> Iterator[CallRecord]:
+        """The records by number where one source numbers them all, else by start, unpacked one at a time.
+
+        This is nearly the run's own order, so that a run of any length can be judged piece by piece.
+        """
+        heads = [_head(*unpack_call(item, self.run_id)) for item in self.items]
+        numbered = len({head.process_id for head in heads}) == 1 and all(head.sequence >= 0 for head in heads)
+        order = sorted(range(len(heads)), key=lambda place: heads[place].came)
+        latest = 0
+        keys: list[tuple[int, int, int]] = []
+        for place in order:
+            head = heads[place]
+            latest = head.start_ns if head.start_ns >= 0 else latest  # without a time it stays beside its neighbours
+            keys.append((head.sequence if numbered else latest, head.came, place))
+        for _, _, place in sorted(keys):
+            yield unpack_call(self.items[place], self.run_id)[1]
+
+
+class _Head(NamedTuple):
+    """What orders a record."""
+
+    came: int
+    """After how many others it came."""
+    process_id: str
+    sequence: int
+    """-1 where it has none."""
+    start_ns: int
+    """-1 where it is not known."""
+
+
+def _head(index: int, record: CallRecord) -> _Head:
+    sequence = -1 if record.sequence is None else record.sequence
+    return _Head(index, record.process_id, sequence, -1 if record.start_ns is None else record.start_ns)
 
 
 class Traces:
@@ -76,8 +120,7 @@ class Traces:
             for index, call in zip(indexes, placed([span for _, span in spans]), strict=True):
                 self._add_call(call, index)
         for run_id in sorted(self._first, key=self._first.__getitem__):
-            calls = sorted((unpack_call(item, run_id) for item in self._by_run.take(run_id)), key=lambda one: one[0])
-            yield RecordedRun(run_id, [call for _, call in calls], self._reasons.get(run_id, ""))
+            yield RecordedRun(run_id, self._by_run.take(run_id), self._reasons.get(run_id, ""))
 
     def _add_request(self, document: object) -> None:
         read = list(records(document))  # all of it before any of it is taken

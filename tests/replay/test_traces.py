@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import random
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ def judged(path: Path) -> list[Report]:
     (source,) = find_sources([str(path)])
     engine = Engine(Policy())
     lines = (line.text for line in source.lines(io.BytesIO()))
-    return [report for run in collected(lines, 1 << 28) for report in judge(run, engine)]
+    return [report for run in collected(lines, 1 << 28) for report in judge(run, engine, calls=True)]
 
 
 def call(run: str, **fields: object) -> dict[str, object]:
@@ -89,7 +91,7 @@ def test_runs_come_in_the_order_in_which_they_first_appear() -> None:
             request(span("2", "c", **TOOL)),
         ]
     )
-    assert [(run.run_id, len(run.records)) for run in runs] == [("b", 2), ("talk", 1), ("a", 1), ("2" * 32, 1)]
+    assert [(run.run_id, len(run)) for run in runs] == [("b", 2), ("talk", 1), ("a", 1), ("2" * 32, 1)]
 
 
 def test_spans_of_one_run_come_from_several_traces() -> None:
@@ -97,9 +99,9 @@ def test_spans_of_one_run_come_from_several_traces() -> None:
     first = [span("1", "a", "f", 5, **TOOL), span("1", "f", **TALK)]
     second = [span("2", "b", "f", 9, **TOOL), span("2", "f", **TALK)]
     (run,) = collected([request(*first), request(*second)])
-    assert [one.trace_id[:1] for one in run.records] == ["1", "2"]
-    assert {one.agent for one in run.records} == {"scout"}
-    assert [one.message for one in run.records] == ["f" * 16, "f" * 16]
+    assert [one.trace_id[:1] for one in run.records()] == ["1", "2"]
+    assert {one.agent for one in run.records()} == {"scout"}
+    assert [one.message for one in run.records()] == ["f" * 16, "f" * 16]
 
 
 def test_a_recorded_end_gives_its_reason() -> None:
@@ -154,13 +156,13 @@ def test_nothing_is_taken_from_a_line_that_cannot_be_read() -> None:
 def test_deep_content_is_no_broken_line() -> None:
     """Arguments nested without bottom are unknown arguments of a good record."""
     (run,) = collected(['{"run_id": "r", "tool": "look", "arguments": ' + "[" * 200_000 + "]" * 200_000 + "}"])
-    assert run.records[0].call.unknown == "too_large"
+    assert next(run.records()).call.unknown == "too_large"
 
 
 def test_lone_surrogates_are_content() -> None:
     """JSON can spell what no encoding has; such a line is read like any other."""
     (run,) = collected(['{"run_id": "\\ud800", "tool": "\\udfff", "arguments": {"a": "\\ud801"}}'])
-    assert (run.run_id, run.records[0].call.tool) == ("\ud800", "\\udfff")
+    assert (run.run_id, next(run.records()).call.tool) == ("\ud800", "\\udfff")
 
 
 # Packing ----------------------------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ def test_a_waiting_call_is_small(shared: Path) -> None:
             traces.add(line)
     runs = list(traces.runs())
     traces.close()
-    sizes = [len(pack_call(one, index)) for run in runs for index, one in enumerate(run.records)]
+    sizes = [len(pack_call(one, index)) for run in runs for index, one in enumerate(run.records())]
     assert sum(sizes) / len(sizes) < 210
 
 
@@ -222,6 +224,27 @@ def test_little_memory_changes_nothing(shared: Path) -> None:
     with gzip.open(shared / "corpus" / "trail.otlp.jsonl.gz") as lines:
         held = list(lines)
     assert collected(held, memory=2000) == collected(held)
+
+
+# Long runs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["numbered", "timed"])
+def test_a_long_run_is_judged_piece_by_piece_like_a_whole(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a run is and however its lines are shuffled, its findings are those of one piece."""
+    lines = []
+    for number in range(400):
+        name = {"sequence": number} if shape == "numbered" else {"start_ns": number * 10, "end_ns": number * 10 + 5}
+        arguments = {"id": number - number % 60 if number % 60 < 5 else number}
+        lines.append(call("r", tool="look", arguments=arguments, turn=number, call_id=f"c{number}", **name))
+    lines += lines[::7]
+    random.Random(7).shuffle(lines)  # noqa: S311 - the same order every time
+    (run,) = collected(lines)
+    whole = judge(run, Engine(Policy()), calls=True)
+    monkeypatch.setattr("otel_loopguard.replay.run._PIECE", 20)
+    pieces = judge(run, Engine(Policy()), calls=True)
+    assert len(whole[0].findings) > 10
+    assert [asdict(report) for report in pieces] == [asdict(report) for report in whole]
 
 
 # Recorded corpora -------------------------------------------------------------------------------------------------
@@ -256,5 +279,5 @@ def test_recorded_runs_are_judged(shared: Path, name: str, runs: int, calls: int
     """Every run and call of a corpus is judged, none of them with a doubt about its records."""
     reports = judged(shared / "corpus" / f"{name}.jsonl.gz")
     assert (len(reports), sum(report.calls for report in reports)) == (runs, calls)
-    assert sum(len(report.observed) for report in reports) == calls
+    assert sum(report.observations for report in reports) == calls
     assert not any(report.integrity for report in reports)
