@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from otel_loopguard.cli.main import COMMANDS
 from otel_loopguard.core.decision import Kind
+from otel_loopguard.names import FINDING, SPAN_ATTRIBUTES
 from tests.readme_tables import TABLES, with_tables
 
 TEXT = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
@@ -43,6 +45,14 @@ def test_policy_example_is_valid() -> None:
     assert policies
     for text in policies:
         parse_policy(text)
+
+
+def test_span_example_holds_known_names() -> None:
+    """Every attribute of ours in the example span is one that the processor writes."""
+    (span,) = (json.loads(text) for language, text in BLOCKS if language == "json")
+    ours = {name for name in span["attributes"] if name.startswith("loopguard.")}
+    assert ours <= {name.name for name in SPAN_ATTRIBUTES}
+    assert [event["name"] for event in span["events"]] == [FINDING]
 
 
 def test_commands_exist() -> None:
