@@ -4,51 +4,110 @@ Not a search for digits: a number is masked for the place it stands in, never fo
 duration after "in" or "took", a process id or a line that a shell counts for itself change without anything having
 happened; "42 %", "3 failed", "2 of 9", a version, a price or a plain date are what the tool was asked for. So each
 pattern below needs its word or its shape, and whatever has neither is content.
+
+Every pattern has a hint beside it: a plain text with little behind it, which a search finds or misses at the speed of
+one for a character. Only where the hint is found is the pattern tried, because results are long and this runs on the
+host's time.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-__all__ = ["MASK", "mask"]
+__all__ = ["MASK", "mask", "may_be_volatile"]
 
 MASK: Final = "\N{MIDDLE DOT}"
 """What a masked part becomes: no tool prints it by itself, so a masked text never equals an unmasked one by chance."""
 
-_UNIT = r"(?:ms|msecs?|milliseconds?|secs?|seconds?|s|mins?|minutes?|hrs?|hours?)"
-_CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
-_PATTERNS: Final = (
-    # A date with a time of day, with its zone: ISO 8601, then the forms of `date` and of web server logs.
-    rf"\b\d{{4}}[-/]\d{{2}}[-/]\d{{2}}[T ]{_CLOCK}(?: ?(?:Z|UTC|GMT|[+-]\d{{2}}:?\d{{2}}))?(?![\w:])",
-    (rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
-    rf"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*[ /-]+\d{{1,4}}"
-    rf"(?:[ /-]\d{{4}})?[ :]+{_CLOCK}(?: ?[A-Z]{{3,4}}\b| ?[+-]\d{{4}}\b)?(?: \d{{4}}\b)?"),
-    rf"(?<![\w:.]){_CLOCK}(?: ?[AaPp][Mm]\b)?(?![\w:])",
-    # A duration, told by the word before or after it.
-    (r"(?i:(?<=\bin )|(?<=\btook )|(?<=\bafter )|(?<=\belapsed )|(?<=\belapsed: )|(?<=\btook: ))"
-     rf"~?\d+(?:[.,]\d+)? ?{_UNIT}\b"),
-    rf"\d+(?:[.,]\d+)? ?{_UNIT}(?= ago\b)",
-    # Numbers that a system gives out, told by the word before them.
-    r"(?i:\bpid[ :=#]{0,2})\d+\b",
-    r"(?i:\battempt[ :=#]{0,2})\d+\b",
-    r"(?i:\bport[ :=]{1,2})\d+\b",
-    r"\b(?:[a-z]*sh|[\w./-]+/[a-z]*sh): line \d+(?=:)",
-    # Addresses and random ids, told by their shape.
-    r"\b0x[0-9a-fA-F]{6,}\b",
-    r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+_UNIT: Final = r"(?:ms|msecs?|milliseconds?|secs?|seconds?|s|mins?|minutes?|hrs?|hours?)"
+_AMOUNT: Final = rf"\d*(?:[.,]\d+)? ?{_UNIT}"
+_MINUTES: Final = r":\d{2}(?::\d{2}(?:[.,]\d+)?)?"
+_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_MADE_UP: Final = r"(?:[\w.-]+/)*[\w.-]*(?:\d|[a-z][A-Z]|[A-Z][a-z]*[A-Z])[\w.-]*"
+_TIME: Final = r":\d\d(?<=\d:\d\d)"
+
+
+def _any_case(word: str) -> str:
+    """A word in any case; only the letters of ASCII have two."""
+    return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in word)
+
+
+def _after(*words: str) -> str:
+    """A first digit that stands right behind one of these words."""
+    places = "|".join(rf"(?<=\b{_any_case(word)}\d)" for word in words)
+    return rf"\d(?:{places})"
+
+
+class _Shape(NamedTuple):
+    """A volatile part of a text."""
+
+    hint: Callable[[str], object]
+    """Finds, in lower case, what stands in any text with such a part, and in the JSON of any data with such a text."""
+    second: Callable[[str], object]
+    """Finds another such thing; asked where the first is found."""
+    pattern: re.Pattern[str]
+
+
+def _shape(pattern: str, hint: str, second: str = "") -> _Shape:
+    return _Shape(re.compile(hint).search, re.compile(second).search, re.compile(pattern))
+
+
+_SHAPES: Final = (
     # A temporary path whose last part holds a digit or mixes capitals in: the random part of a made-up name.
-    r"(?:/private)?(?:/var)?/(?:tmp|folders)/(?:[\w.-]+/)*[\w.-]*(?:\d|[a-z][A-Z]|[A-Z][a-z]*[A-Z])[\w.-]*",
+    _shape(rf"/tmp/{_MADE_UP}", r"/tmp/"),  # noqa: S108 - looked for, not used
+    _shape(rf"/folders/{_MADE_UP}", r"/folders/"),
+    # Addresses and random ids, told by their shape.
+    _shape(
+        r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+        r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-",
+    ),
+    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", r"0x[0-9a-f]{6}"),
+    # A date with a time of day, with its zone: the forms of `date` and of web server logs, then ISO 8601.
+    _shape(
+        rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
+        rf"{_MONTH}\w*[ /-]+\d{{1,4}}"
+        rf"(?:[ /-]\d{{4}})?[ :]+\d{{1,2}}{_MINUTES}(?: ?[A-Z]{{3,4}}\b| ?[+-]\d{{4}}\b)?(?: \d{{4}}\b)?",
+        _TIME,
+        rf"{_MONTH.lower()}\w*[ /-]+\d",
+    ),
+    _shape(
+        rf"\d{{4}}(?<!\w\d{{4}})[-/]\d{{2}}[-/]\d{{2}}[T ]\d{{1,2}}{_MINUTES}"
+        r"(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?(?![\w:])",
+        _TIME,
+        r"[-/]\d\d[t ]\d",
+    ),
+    _shape(rf"\d(?<![\w:.]\d)\d?{_MINUTES}(?: ?[AaPp][Mm]\b)?(?![\w:])", _TIME),
+    # A duration, told by the word before or after it.
+    _shape(rf"{_after('in ', 'in ~')}{_AMOUNT}\b", r"in ~?\d"),
+    _shape(rf"{_after('took ', 'took ~', 'took: ', 'took: ~')}{_AMOUNT}\b", r"took:? ~?\d"),
+    _shape(rf"{_after('after ', 'after ~')}{_AMOUNT}\b", r"after ~?\d"),
+    _shape(rf"{_after('elapsed ', 'elapsed ~', 'elapsed: ', 'elapsed: ~')}{_AMOUNT}\b", r"elapsed:? ~?\d"),
+    _shape(rf"\d(?<!\d\d){_AMOUNT}(?= ago\b)", " ago"),
+    # Numbers that a system gives out, told by the word before them.
+    _shape(rf"{_any_case('pid')}(?<!\w[pP]..)[ :=#]{{0,2}}\d+\b", r"pid[ :=#]{0,2}\d"),
+    _shape(rf"{_any_case('attempt')}(?<!\w[aA]......)[ :=#]{{0,2}}\d+\b", r"attempt[ :=#]{0,2}\d"),
+    _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", r"port[ :=]{1,2}\d"),
+    _shape(r"sh: line \d+(?=:)", r"sh: line \d"),
 )
-_STANDARD: Final = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
-_LINE: Final = re.compile(r"(?i:\bline )\d+\b")
-_DIGIT: Final = re.compile(r"\d|/tmp/|/folders/")
+"""In the order in which they are masked: what may hold another stands before it."""
+
+_SHAPES_OF_ERRORS: Final = (*_SHAPES, _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", r"line \d"))
 
 
 @lru_cache(maxsize=256)
 def _declared(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> bool:
+    """Whether `mask` may change ``text``, or any text in the data whose JSON it is; False is certain."""
+    if rules != "standard":
+        return rules != "none"
+    lower = text.lower()
+    return any(hint(lower) and second(lower) for hint, second, _ in (_SHAPES_OF_ERRORS if error else _SHAPES))
 
 
 def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> str:
@@ -61,7 +120,8 @@ def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, err
         return text
     if rules != "standard":
         return _declared(rules).sub(MASK, text) if rules else text
-    if _DIGIT.search(text) is None:
-        return text
-    masked = _STANDARD.sub(MASK, text)
-    return _LINE.sub(MASK, masked) if error else masked
+    lower = text.lower()
+    for hint, second, pattern in _SHAPES_OF_ERRORS if error else _SHAPES:
+        if hint(lower) and second(lower):
+            text = pattern.sub(MASK, text)
+    return text
