@@ -28,6 +28,8 @@ __all__ = ["Ending", "RecordReader", "call_readers", "read_ending"]
 _READERS: Final = 256
 """Readers kept ready: one for each service or run, where the key scope says so."""
 _OUTCOMES: Final = frozenset(get_args(OutcomeKind))
+_ASKING: Final = frozenset(["read", "poll"])
+"""Kinds of tools that are asked something and never handed anything."""
 _SERVICE: Final = "service.name"
 
 
@@ -144,14 +146,20 @@ class RecordReader:
         bare = call.bare
         if call.fingerprint is None and marks.key_id == call.key_id:
             bare = reader.call(call.tool, {}, attributes=attributes).fingerprint == marks.fingerprint
+        settings = reader.policy.for_tool(call.tool)
+        # Within one group the fingerprint tells idempotency keys apart, because they are all that differs in it.
+        keyed = settings.idempotency_key is not None and marks.group_fingerprint is not None
+        # Without its content a call may have carried a payload: then its receipt is no evidence of a loop.
+        hidden = call.fingerprint is None and settings.kind not in _ASKING
         return msgspec.structs.replace(
             call,
             fingerprint=marks.fingerprint,
             key_id=marks.key_id,
             unknown=None,
             group=marks.group_fingerprint,
-            idempotency=call.idempotency if marks.key_id == call.key_id else None,
+            idempotency=marks.fingerprint if keyed else None,
             bare=bare,
+            payload=call.payload or hidden,
         )
 
     def _service(self, record: Record) -> str:

@@ -158,6 +158,25 @@ def test_an_empty_call_is_known_under_our_own_key() -> None:
     assert not call_of(span(**(marks | {"loopguard__fingerprint": FINGERPRINT}))).call.bare
 
 
+def test_equal_idempotency_keys_are_known_without_their_values() -> None:
+    """Two writes of one group have the same idempotency key where their fingerprints are equal."""
+    policy = parse_policy('{"tools": {"look": {"kind": "write", "idempotency_key": "key"}}}')
+    group = {"loopguard__group__fingerprint": "d" * 32}
+    one, same = (call_of(span(**MARKED, **group), policy).call for _ in range(2))
+    other = call_of(span(**(MARKED | {"loopguard__fingerprint": "a" * 32}), **group), policy).call
+    assert one.idempotency == same.idempotency != other.idempotency
+    assert call_of(span(**MARKED), policy).call.idempotency is None  # no group of its own: there was no key
+    assert call_of(span(**MARKED, **group)).call.idempotency is None
+
+
+@pytest.mark.parametrize(("kind", "payload"), [("unknown", True), ("write", True), ("read", False), ("poll", False)])
+def test_a_call_without_its_content_may_have_carried_a_payload(kind: str, payload: bool) -> None:  # noqa: FBT001
+    """Unless its tool is only ever asked: a receipt of something handed over is no evidence of a loop."""
+    policy = parse_policy(json.dumps({"tools": {"look": {"kind": kind}}}))
+    assert call_of(span(**MARKED), policy).call.payload == payload
+    assert call_of(span(**CONTENT), policy).call.payload == (kind == "write")
+
+
 def test_findings_travel() -> None:
     """What the process found of this call and of another one is kept apart."""
     events = (
