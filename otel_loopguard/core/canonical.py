@@ -6,13 +6,14 @@ Not a fingerprint: the bytes are readable and go no further than the keyed hash.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from .jcs import Pairs, write
-from .native import Read, is_canonical, is_sound, native_copy, native_read, native_write, tidy, without_members
+from .native import Read, canonical_json, native_read, native_value, native_write
 from .normal import Normal
 from .parse import parse
-from .placeholder import may_be_withheld, withheld
+from .placeholder import withheld
 from .plain import plain
 from .policy import ArgumentRules
 from .uniform import uniform
@@ -28,9 +29,9 @@ def canonical(value: object, rules: ArgumentRules) -> bytes | Unknown:
         plan = _plan_of(rules)
     read = native_read(value)
     if read is not None and plan.simple and len(read[1]) <= MAX_BYTES:
-        encoded = plan.encode_native(read)
-        if encoded is not None:
-            return encoded
+        found = plan.native(read)
+        if found is not None:
+            return found
     return _encoded(_loaded(value, read), plan)
 
 
@@ -62,10 +63,8 @@ def plain_load(value: object) -> object:
             return _TOO_LARGE
         data = plain(value)
         if isinstance(data, str) and withheld(data) is None:
-            try:
+            with suppress(ValueError):  # what is no JSON is that text
                 data = parse(data)
-            except ValueError:
-                pass  # not JSON, so it is that text
         return uniform(data)
     except UnreadableError as error:
         return Unknown(error.reason)
@@ -97,10 +96,9 @@ def _loaded(value: object, read: Read | None) -> object:
     if read is not None:
         if len(read[1]) > MAX_BYTES:
             return _TOO_LARGE
-        if is_sound(read[1], read[2]):
-            data = native_copy(read, own=read[0] is not value)
-            if data is not None:
-                return data
+        uniform_json = canonical_json(read, drop_nulls=False, trim=False)
+        if uniform_json is not None:
+            return native_value(uniform_json)
     return plain_load(value)
 
 
@@ -130,32 +128,29 @@ class _Plan:
         self.simple = rules == common and rules.text != "collapse"
         """No rule for single fields, and none that changes more than nulls and the ends of texts."""
 
-    def encode_native(self, read: Read) -> bytes | None:
+    def native(self, read: Read) -> bytes | None:
         """Canonical bytes of a document just read, under simple rules; None where in doubt."""
-        data, raw, text = read
-        holds_volatile = type(data) is dict and not self.volatile.isdisjoint(data)
-        if not holds_volatile and not (self._drop_nulls and "null" in text):
-            if is_canonical(raw, text):
-                return raw
-        elif not holds_volatile or not may_be_withheld(text):  # what is withheld counts in a volatile member too
-            kept = without_members(data, self.volatile, drop_nulls=self._drop_nulls)
-            written = native_write(kept)
-            if written is not None and is_canonical(written[1], written[2]):
-                return written[1]
-        return self._tidy(read) if is_sound(raw, text) else None
-
-    def _tidy(self, read: Read) -> bytes | None:
-        return tidy(read, self.volatile, drop_nulls=self._drop_nulls, trim=self._trim)
+        data = read[0]
+        if type(data) is dict and not self.volatile.isdisjoint(data):
+            dropped = native_read({name: data[name] for name in self.volatile if name in data})
+            read_on = native_read({name: value for name, value in data.items() if name not in self.volatile})
+            # what is withheld in a volatile member counts like any other
+            if dropped is None or read_on is None or canonical_json(dropped, drop_nulls=False, trim=False) is None:
+                return None
+            read = read_on
+        return canonical_json(read, drop_nulls=self._drop_nulls, trim=self._trim)
 
     def encode(self, data: object) -> bytes:
         """Canonical bytes of uniform data."""
         if not self.simple:
-            normal = self._normal.apply(data)
-            written = native_write(normal)
-            return write(normal) if written is None else written[1]
+            data = self._normal.apply(data)
+        found = None
         read = native_write(data) if type(data) is dict or type(data) is list else None
-        encoded = None if read is None else self._tidy(read)
-        return write(self._normal.apply(data)) if encoded is None else encoded
+        if read is not None:
+            found = self.native(read) if self.simple else canonical_json(read, drop_nulls=False, trim=False)
+        if found is not None:
+            return found
+        return write(self._normal.apply(data) if self.simple else data)
 
 
 _plans: Final[dict[int, _Plan]] = {}

@@ -32,7 +32,8 @@ def object_of(members: Iterable[tuple[str, object]]) -> dict[str, object] | Pair
 
 def utf16_order(text: str) -> bytes:
     """The sort key of RFC 8785 section 3.2.3: UTF-16 code units. It differs from the order of code points where a
-    character beyond U+FFFF meets one from U+E000 on."""
+    character beyond U+FFFF meets one from U+E000 on.
+    """
     return text.encode("utf-16-be", "surrogatepass")
 
 

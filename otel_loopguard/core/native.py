@@ -8,7 +8,7 @@ otherwise than the canonical form is looked for in its output:
 
 - an integer beyond 64 bits is refused on writing and becomes a double on reading; doubles below 10^-5 and from 10^16
   on have an exponent: any exponent is a doubt
-- an integral double is written ``1.0``: it is replaced by the integer
+- an integral double is written ``1.0``: the ``.0`` is cut off
 - NaN is written ``null``: where there is a null, what is read back is compared with what was written
 - of a key that is named twice the last value is read: fewer colons come out than went in
 - keys are sorted by code point, which differs from UTF-16 only where a text has a character beyond U+FFFF and one
@@ -24,16 +24,17 @@ from unicodedata import is_normalized
 
 import orjson
 
-from .mend import trimmed, with_integers, without_nulls
-from .placeholder import CUT_HINT, FIRST_CHARACTERS, REDACTED_WORD, may_be_withheld
+from .cut import Cut, blanks, cut, has_exponent, integral_ends, null_members, shadow
+from .placeholder import CUT_HINT, FIRST_CHARACTERS, is_withheld_at
 from .unknown import MAX_BYTES
 
-__all__ = ["Json", "Read", "is_canonical", "is_sound", "native_copy", "native_read", "native_write", "tidy", "without_members"]
+__all__ = ["Json", "Read", "canonical_json", "native_read", "native_value", "native_write"]
 
 Json = dict[str, object] | list[object]
 
-Read = tuple[Json, bytes, str]
-"""A document with its sorted, compact JSON, as bytes and as the text that they spell."""
+Read = tuple[Json, bytes, str, bool]
+"""A document, its sorted compact JSON as bytes and as the text that they spell, and whether the document is certain to
+say no more than they do."""
 
 _OPTIONS: Final = (
     orjson.OPT_SORT_KEYS
@@ -44,126 +45,104 @@ _OPTIONS: Final = (
 _dumps: Final = orjson.dumps
 _loads: Final = orjson.loads
 
-# Expressions begin with a literal where they can: such a search is about as fast as one for a plain text. A quote
-# that opens a text is told from one inside it by what stands before: only the latter follows a backslash.
+# Expressions that begin with a literal are searched about as fast as a plain text, others several times slower: hence
+# a quick search first, and an exact one only where that hits.
 _INTEGRAL: Final = re.compile(r"\.0(?:[,\]}]|\Z)").search
-_SMALL: Final = re.compile(r"e-\d").search
-_LARGE: Final = re.compile(r"e\+\d" if b"+" in orjson.dumps(1e16) else r"e\d").search
-"""Large exponents have a sign since orjson 3.12."""
+_SMALL: Final = re.compile(r"e-\d")
 _SIGN: Final = "+" if b"+" in orjson.dumps(1e16) else "e"
-_EXPONENT: Final = re.compile(r"(?:[:,\[]|\A)-?\d+(?:\.\d+)?e").search
-_PECULIAR_START: Final = re.compile(rf'"[ \\{re.escape(FIRST_CHARACTERS)}](?<=[{{\[,:]".)').search
-_OPENING_BLANK: Final = re.compile(
-    r'"(?: (?<=[{\[,:]" )|\\[nrtf](?<=[{\[,:]"\\.)|\\u000b(?<=[{\[,:]"\\u000b))'
-).search
+_LARGE: Final = re.compile(r"e\+\d" if _SIGN == "+" else r"e\d")
+"""Large exponents have a sign since orjson 3.12."""
+_START: Final = re.compile(rf'"[ \\{re.escape(FIRST_CHARACTERS)}](?<=[{{\[,:]".)')
+"""Where a text begins with a blank, an escape or what a placeholder begins with: a quote inside a text follows a
+backslash, and none of these can follow a closing one."""
 _CLOSING_SPACE: Final = re.compile(' "').search
-_CLOSING_BLANK: Final = re.compile(r'\\(?:[nrtf]|u000b)"').search
-_REDACTED_TEXT: Final = f'"{REDACTED_WORD}"'
+_CLOSING_ESCAPE: Final = re.compile(r'\\(?:[nrtf]|u000b)"').search
 
 
 def native_read(value: object) -> Read | None:
     """A dict or list, or the one that a text says, with its sorted JSON; None where in doubt. What it gives is still
-    to be asked `is_canonical` or `is_sound`."""
+    to go through `canonical_json`.
+    """
     kind = type(value)
     try:
         if kind is dict or kind is list:
             raw = _dumps(value, None, _OPTIONS)
-            return cast("Json", value), raw, raw.decode()
-        if kind is not str:
-            return None
-        source = cast("str", value)
-        if len(source) > MAX_BYTES:
-            return None
-        data = _loads(source)
-        if type(data) is not dict and type(data) is not list:
-            return None
-        raw = _dumps(data, None, _OPTIONS)
+            return cast("Json", value), raw, raw.decode(), False
+        return _read_text(cast("str", value)) if kind is str else None
     except (TypeError, ValueError):
         return None
+
+
+def _read_text(source: str) -> Read | None:
+    if len(source) > MAX_BYTES:
+        return None
+    data = _loads(source)
+    if type(data) is not dict and type(data) is not list:
+        return None
+    raw = _dumps(data, None, _OPTIONS)
     text = raw.decode()
     if source.count(":") != text.count(":") or "\\u003" in source:  # an escaped colon would hide a member that is lost
         return None
-    return data, raw, text
-
-
-def is_canonical(raw: bytes, text: str) -> bool:
-    """Whether sorted JSON is canonical as it is, with nothing in it that a rule for all fields would change."""
-    return not (
-        _PECULIAR_START(text)
-        or _CLOSING_SPACE(text)
-        or "null" in text
-        or CUT_HINT in text
-        or _REDACTED_TEXT in text
-        or ("." in text and _INTEGRAL(text))
-        or ("-" in text and _SMALL(text))
-        or (_SIGN in text and _LARGE(text))
-        or ("\\" in text and _CLOSING_BLANK(text))
-    ) and (raw.isascii() or (is_normalized("NFC", text) and _is_ordered(raw)))
-
-
-def is_sound(raw: bytes, text: str) -> bool:
-    """Whether sorted JSON says nothing that only the plain path reads or writes rightly, nulls aside."""
-    if (_SMALL(text) or _LARGE(text)) and _EXPONENT(text):
-        return False
-    return (raw.isascii() or (is_normalized("NFC", text) and _is_ordered(raw))) and not may_be_withheld(text)
-
-
-def native_copy(read: Read, *, own: bool) -> Json | None:
-    """Sound JSON as uniform data of our own; None where in doubt. ``own``: what was read is ours already."""
-    data, raw, text = read
-    if not own:
-        try:
-            data = _loads(raw)
-        except ValueError:
-            return None
-        if "null" in text and data != read[0]:  # NaN is written `null`
-            return None
-    return cast("Json", with_integers(data)) if _INTEGRAL(text) else data
+    return data, raw, text, True
 
 
 def native_write(data: object) -> Read | None:
-    """Uniform data with its sorted JSON, for `tidy`; None where in doubt."""
+    """Uniform data with its sorted JSON; None where in doubt."""
     try:
         raw = _dumps(data, None, _OPTIONS)
     except TypeError:
         return None
-    return (cast("Json", data), raw, raw.decode()) if _is_ordered(raw) else None
+    return cast("Json", data), raw, raw.decode(), True
 
 
-def without_members(data: Json, volatile: frozenset[str], *, drop_nulls: bool) -> Json:
-    """``data`` without the ``volatile`` members of its outermost object and, where asked, without nulls; ``data``
-    itself where there is nothing to drop."""
-    kept = data
-    if type(data) is dict and not volatile.isdisjoint(data):
-        kept = {name: value for name, value in data.items() if name not in volatile}
-    return cast("Json", without_nulls(kept)) if drop_nulls else kept
+def native_value(raw: bytes) -> object:
+    """The data that canonical JSON says."""
+    return _loads(raw)
 
 
-def tidy(read: Read, volatile: frozenset[str], *, drop_nulls: bool, trim: bool) -> bytes | None:
-    """Canonical bytes of sound JSON without the ``volatile`` members of its outermost object, with nulls dropped and
-    texts trimmed where asked; None where in doubt."""
-    data, raw, text = read
-    kept = without_members(data, volatile, drop_nulls=drop_nulls and "null" in text)
-    if integral := _INTEGRAL(text):
-        kept = with_integers(kept)
-    if blanks := trim and _is_untrimmed(text):
-        kept = trimmed(kept)
-    if kept is not data:
-        raw = _dumps(kept, None, _OPTIONS)
-        text = raw.decode()
-    if (integral and _INTEGRAL(text)) or (blanks and _is_untrimmed(text)):
-        return None  # a text of blanks, or the value of an enumeration
-    return None if "null" in text and _loads(raw) != kept else raw
+def canonical_json(read: Read, *, drop_nulls: bool, trim: bool) -> bytes | None:
+    """Canonical bytes of a document, with null members dropped and texts trimmed where asked; None where in doubt."""
+    data, raw, text, own = read
+    if CUT_HINT in text or not (raw.isascii() or (is_normalized("NFC", text) and _is_ordered(raw))):
+        return None
+    if (("-" in text and _SMALL.search(text)) or (_SIGN in text and _LARGE.search(text))) and _has_exponent(text):
+        return None
+    if "null" in text and not own and _may_hold_nan(data, raw, text):
+        return None
+    starts = _START.search(text)
+    if starts and any(is_withheld_at(text, start.end() - 1) for start in _START.finditer(text)):
+        return None
+    cuts: list[Cut] = []
+    if drop_nulls and "null" in text:
+        cuts += null_members(text)
+    if "." in text and _INTEGRAL(text):
+        cuts += integral_ends(shadow(text))
+    if trim and (starts or _CLOSING_SPACE(text) or ("\\" in text and _CLOSING_ESCAPE(text))):
+        cuts += blanks(shadow(text))
+    return cut(text, cuts).encode() if cuts else raw
+
+
+def _has_exponent(text: str) -> bool:
+    shadowed = shadow(text)
+    return has_exponent(shadowed, _SMALL.finditer(shadowed)) or has_exponent(shadowed, _LARGE.finditer(shadowed))
+
+
+def _may_hold_nan(data: Json, raw: bytes, text: str) -> bool:
+    """Whether a null in the JSON may be a NaN or an infinity. Most nulls stand high up, where counting them costs less
+    than reading the JSON back.
+    """
+    nones = 0
+    for value in data.values() if type(data) is dict else data:
+        if value is None:
+            nones += 1
+        elif type(value) is dict:
+            nones += list(value.values()).count(None)
+    return nones != text.count("null") and _loads(raw) != data
 
 
 def _is_ordered(raw: bytes) -> bool:
-    """Whether keys sorted by code point are sorted by UTF-16 code units, for certain."""
-    if raw.isascii():
-        return True
-    beyond = 0xF0 in raw or 0xF1 in raw or 0xF2 in raw or 0xF3 in raw or 0xF4 in raw
-    return not beyond or not (0xEE in raw or 0xEF in raw)
-
-
-def _is_untrimmed(text: str) -> bool:
-    """Whether a text in this compact JSON may begin or end with a blank; False is certain."""
-    return bool(_CLOSING_SPACE(text) or _OPENING_BLANK(text) or ("\\" in text and _CLOSING_BLANK(text)))
+    """Whether keys sorted by code point are sorted by UTF-16 code units, for certain: told by the first bytes of
+    characters beyond U+FFFF, and of those from U+E000 on.
+    """
+    beyond = 0xF0 in raw or 0xF1 in raw or 0xF2 in raw or 0xF3 in raw or 0xF4 in raw  # noqa: PLR2004
+    return not beyond or not (0xEE in raw or 0xEF in raw)  # noqa: PLR2004

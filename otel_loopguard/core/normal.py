@@ -20,7 +20,6 @@ from decimal import Decimal
 from typing import Final
 
 from .jcs import Pairs, object_of, write
-from .mend import BLANKS
 from .number import rounded
 from .parse import parse
 from .policy import ArgumentRules, KeyPath
@@ -29,6 +28,7 @@ from .unknown import MAX_DEPTH, UnreadableError
 
 __all__ = ["Normal", "short_path"]
 
+_BLANKS: Final = " \t\n\v\f\r"
 _RUN: Final = re.compile("[ \t]+")
 _LINE_END: Final = re.compile("[\n\v\f\r\x85\u2028\u2029]")
 _EVERY: Final = "[]"
@@ -148,12 +148,12 @@ class Normal:
 
     def _text(self, text: str, *, fold: bool) -> str:
         if self._trim:
-            text = text.strip(BLANKS) or text
-            if self._collapse and not _LINE_END.search(text) and text.strip(BLANKS):
+            text = text.strip(_BLANKS) or text
+            if self._collapse and not _LINE_END.search(text) and text.strip(_BLANKS):
                 text = _RUN.sub(" ", text)
         return composed(text.casefold()) if fold else text
 
-    def _number(self, number: int | float | Decimal, places: int | None) -> int | float | Decimal:
+    def _number(self, number: float | Decimal, places: int | None) -> int | float | Decimal:
         if places is None:
             places = None if isinstance(number, int) else self._places
         return number if places is None else rounded(number, places)

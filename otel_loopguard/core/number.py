@@ -57,9 +57,11 @@ def uniform_number(number: Number) -> Number:
         return Decimal(number)
     if isinstance(number, float):
         return _uniform_float(number)
-    if not number.is_finite():
-        return number
-    sign, digits, exponent = _significant(number)
+    return _uniform_decimal(number) if number.is_finite() else number
+
+
+def _uniform_decimal(number: Decimal) -> Number:
+    _, digits, exponent = _significant(number)
     if len(digits) > MAX_DIGITS:
         raise UnreadableError("too_large")
     if exponent >= 0:
@@ -121,7 +123,8 @@ _ECMASCRIPT_PLACES: Final = 6
 
 def rounded(number: Number, places: int) -> Number:
     """``number`` rounded half to even, on the decimal as it is written: ``2.675`` is exactly that, whatever a double
-    makes of it. Infinities, NaN and numbers too large to have such a place stay."""
+    makes of it. Infinities, NaN and numbers too large to have such a place stay.
+    """
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if not exact.is_finite():
         return number

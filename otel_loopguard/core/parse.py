@@ -74,4 +74,6 @@ def _real(literal: str) -> float | Decimal:
         raise UnreadableError("too_large") from None
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_integer, parse_float=_real, parse_constant=Decimal)
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=object_of, parse_int=_integer, parse_float=_real, parse_constant=Decimal
+)

@@ -11,15 +11,12 @@ from typing import Final
 
 from .call import UnknownReason
 
-__all__ = ["CUT_HINT", "FIRST_CHARACTERS", "REDACTED_WORD", "may_be_withheld", "withheld"]
+__all__ = ["CUT_HINT", "FIRST_CHARACTERS", "is_withheld_at", "withheld"]
 
 _WORDS: Final = "redacted|elided|filtered|scrubbed|masked|hidden|omitted|withheld"
 
-REDACTED_WORD: Final = "REDACTED"
-"""As the semantic conventions write it for parts of URLs; in small letters it may be a question."""
-
-FIRST_CHARACTERS: Final = "[<_*"
-"""Every other placeholder begins with one of these."""
+FIRST_CHARACTERS: Final = "[<_*R"
+"""Every placeholder begins with one of these."""
 
 CUT_HINT: Final = "runcated]"
 """A marker of truncation holds this."""
@@ -29,6 +26,7 @@ _REDACTED: Final = (
     r"|\[(?:redacted|scrubbed|filtered) (?:due to|by|for) [^\]\n]{1,80}\]"  # Logfire: [Scrubbed due to 'password']
     r"|<not serializable>"  # ADK
     r"|\*{4}|\*{10}"  # the Collector's redaction processor; a secret of pydantic
+    r"|(?-i:REDACTED)"  # URL parts in the semantic conventions; in small letters it may be a question
 )
 _TRUNCATED: Final = (
     r"\[truncated\]|<truncated>|<truncated due to [^>\n]{1,80}>"  # Langfuse
@@ -51,19 +49,15 @@ def withheld(text: str) -> UnknownReason | None:
             return "redacted"
         if _IS_TRUNCATED(text):
             return "truncated"
-    if text == REDACTED_WORD:
-        return "redacted"
     return "truncated" if text.endswith(CUT_HINT) and _IS_CUT(text[-_CUT_LENGTH:]) else None
 
 
-_START_IN_JSON: Final = re.compile(rf'"[{re.escape(FIRST_CHARACTERS)}](?<=[{{\[,:]".)').finditer
-"""Where a text of compact JSON begins that may be a placeholder: a quote inside a text follows a backslash. The
-expression starts with a literal, because such a search is several times faster."""
 _REST_IN_JSON: Final = re.compile(rf'(?:{_REDACTED}|{_TRUNCATED})"', re.IGNORECASE).match
 
 
-def may_be_withheld(json_text: str) -> bool:
-    """Whether a text in a dict or list of this compact JSON is a placeholder, or may end in a marker."""
-    if CUT_HINT in json_text or f'"{REDACTED_WORD}"' in json_text:
-        return True
-    return any(_REST_IN_JSON(json_text, start.end() - 1) for start in _START_IN_JSON(json_text))
+def is_withheld_at(json_text: str, start: int) -> bool:
+    """Whether the text of compact JSON that begins at ``start``, after its quote, is a placeholder.
+
+    A text that is cut at its end, told by `CUT_HINT`, is the caller's to look for.
+    """
+    return _REST_IN_JSON(json_text, start) is not None

@@ -12,10 +12,11 @@ Keys that are no texts become the text that JSON writers make of them.
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import enum
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from fractions import Fraction
 from operator import attrgetter
@@ -91,7 +92,7 @@ class _Walk:
             found.append(self.read(item, levels - 1))  # noqa: PERF401 - a comprehension takes a frame of its own
         return found
 
-    def _foreign(self, value: object, levels: int) -> object:
+    def _foreign(self, value: object, levels: int) -> object:  # noqa: PLR0911 - one a shape
         if value is ABSENT:
             raise UnreadableError("absent")
         if isinstance(value, enum.Enum):
@@ -104,7 +105,7 @@ class _Walk:
         members = _members(value)
         if members is not None:
             return self._object(members, levels)
-        if isinstance(value, Set):
+        if isinstance(value, AbstractSet):
             return sorted(self._list(value, levels), key=_canonical_order)
         if isinstance(value, Sequence):
             return self._list(value, levels)
@@ -114,7 +115,7 @@ class _Walk:
         return _text(value)
 
 
-def _scalar(value: object) -> object:
+def _scalar(value: object) -> object:  # noqa: PLR0911 - one a type
     """An instance of a subclass of a scalar as that scalar, or a value that has one scalar form; else None."""
     if isinstance(value, str):
         return str.__str__(value)
@@ -128,7 +129,7 @@ def _scalar(value: object) -> object:
         if len(value) > MAX_BYTES:
             raise UnreadableError("too_large")
         return {"$bytes": b64encode(bytes(value)).decode("ascii")}
-    if isinstance(value, datetime.date | datetime.time):
+    if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
