@@ -15,7 +15,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
 from otel_loopguard import names
-from otel_loopguard.emit import BUCKETS, Counters, Emitted
+from otel_loopguard.emit import BUCKETS, COUNTERS, Counters, Emitted
 
 from .edge import Edge
 
@@ -59,10 +59,10 @@ class Outlet:
     def _open(self) -> None:
         provider = self._meter_provider or metrics.get_meter_provider()
         meter = provider.get_meter(names.SCOPE, self._version)
-        for name in names.METRICS:
-            if name.kind == "counter":
+        for name in names.METRICS:  # those of the server alone are in neither table
+            if name.name in COUNTERS:
                 meter.create_observable_counter(name.name, [self._observer(name.name)], name.type, name.meaning)
-            else:
+            elif name.name in BUCKETS:
                 self._histograms[name.name] = _histogram(meter, name)
 
     def _observer(self, counter: str) -> Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]:

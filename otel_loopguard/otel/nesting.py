@@ -15,19 +15,13 @@ from otel_loopguard.live import Found, Live, Sighting, Taken
 
 from .open_span import OpenSpan, OpenSpans
 
-__all__ = ["MAX_INNER", "MAX_PARENTS", "Nesting", "is_boundary"]
+__all__ = ["MAX_INNER", "MAX_PARENTS", "Nesting"]
 
 
 MAX_PARENTS: Final = 1024
 """Open spans inside which calls are remembered; abandoned ones among them are given up first, as the oldest."""
 MAX_INNER: Final = 64
 """Calls remembered inside one open span, the oldest given up first."""
-
-
-def is_boundary(span: OpenSpan) -> bool:
-    """An agent or a model stands between two calls: they are never one."""
-    role = span.reading().ancestor.role
-    return role is not None and role.kind != "step"
 
 
 class Nesting:
@@ -44,9 +38,9 @@ class Nesting:
         """The outermost enclosing span that already says it is the same call."""
         found = None
         for span in around:
-            if is_boundary(span):
-                break
             reading = span.reading()
+            if reading.is_boundary:
+                break
             if not reading.tool:
                 continue
             same_id = call_id is not None and call_id == reading.call_id
@@ -96,7 +90,7 @@ class Nesting:
     def leave(self, span: OpenSpan, taken: Taken, now_ns: int) -> None:
         """Hand a tool span's call to its parent, which may be the same call."""
         parent = self._spans.get(span.parent_id)
-        if parent is None or is_boundary(parent):
+        if parent is None or parent.reading().is_boundary:
             self._live.settle(taken, now_ns)
         else:
             self._keep(parent, taken, now_ns)
@@ -106,8 +100,8 @@ class Nesting:
         inner = self.inner.pop(span.span_id, None)
         if not inner:
             return
-        parent = None if is_boundary(span) else self._spans.get(span.parent_id)
-        if parent is not None and is_boundary(parent):
+        parent = None if span.reading().is_boundary else self._spans.get(span.parent_id)
+        if parent is not None and parent.reading().is_boundary:
             parent = None
         around = [] if parent is None else list(self._spans.around(span))
         for taken in inner:

@@ -1,22 +1,20 @@
-"""A span that has started and not ended: what it is so far, and where it stands among others.
+"""A span that has started and not ended, as its children see it: what it is so far, and what they leave with it.
 
-It keeps no span alive: one that nobody ends goes when its owner drops it, and takes this with it.
+It keeps no span alive: one that nobody ends goes when its owner drops it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import Span
-from opentelemetry.trace import SpanContext
+from opentelemetry.sdk.trace import ReadableSpan, Span
 
 from otel_loopguard.conventions import MARKERS, NAMES, read, role
 from otel_loopguard.correlate import Ancestor, Siblings
 
-from .spans import Ids, attributes_of, record_of, span_hex
+from .spans import Ids, SpanReader, attributes_in
 
 __all__ = ["OpenSpan", "OpenSpans", "Reading"]
 
@@ -32,6 +30,8 @@ class Reading(NamedTuple):
     size: int
     """Attributes that it had when it was read."""
     ancestor: Ancestor
+    is_boundary: bool = False
+    """It is an agent or a model: a call inside and a call outside are never one."""
     tool: str = ""
     """The tool that it calls; empty for anything else."""
     call_id: str | None = None
@@ -40,85 +40,77 @@ class Reading(NamedTuple):
 
 
 class OpenSpan:
-    """One open span."""
+    """One open span with an ended tool or model span below it, or one of those that is just ending."""
 
-    __slots__ = (
-        "__weakref__", "_ids", "_reading", "context", "end", "identity", "is_evicted", "parent_id", "siblings", "span",
-        "span_id",
-    )  # fmt: skip
+    __slots__ = ("_reader", "_reading", "identity", "ids", "parent_id", "siblings", "span", "span_id")
 
-    def __init__(self, span: Span, identity: SpanContext, parent_id: int, context: Context) -> None:
-        self.span: ReferenceType[Span] = ref(span)
-        self.identity = identity
-        self.span_id = identity.span_id
-        self.parent_id = parent_id
+    def __init__(self, span: ReadableSpan, span_id: int, reader: SpanReader) -> None:
+        parent = span.parent
+        self.span: ReferenceType[ReadableSpan] = ref(span)
+        self.identity = span.get_span_context()
+        self.span_id = span_id
+        self.parent_id = 0 if parent is None else parent.span_id
         """0 for a root."""
-        self.context = context
-        """In which it started."""
-        self.end: Callable[..., None] | None = None
-        """The span's own `end`, where somebody had put one on the instance before us."""
+        self.ids: Ids = reader.ids(span)
         self.siblings: Siblings | None = None
         """The turns of the spans below."""
-        self.is_evicted = False
+        self._reader = reader
         self._reading: Reading | None = None
-        self._ids: Ids | None = None
-
-    def ids(self) -> Ids:
-        """The span's ids, spelled out once."""
-        if self._ids is None:
-            parent = span_hex(self.parent_id) if self.parent_id else ""
-            self._ids = Ids(f"{self.identity.trace_id:032x}", span_hex(self.span_id), parent)
-        return self._ids
 
     def reading(self) -> Reading:
         """What the span says it is so far; read again only when it has got attributes since."""
         span = self.span()
         held = self._reading
         if span is None:
-            return held or Reading(0, Ancestor(self.ids().span_id))
-        size = len(span.attributes or ())
-        if held is None or held.size != size:
-            held = self._reading = self._read(span, size)
+            return held or Reading(0, Ancestor(self.ids.span_id))
+        attributes = attributes_in(span)
+        if held is None or held.size != len(attributes):
+            held = self._reading = self._read(span, dict(attributes))
         return held
 
-    def _read(self, span: Span, size: int) -> Reading:
-        ids = self.ids()
-        attributes = attributes_of(span)
+    def _read(self, span: ReadableSpan, attributes: dict[str, object]) -> Reading:
+        size = len(attributes)
         if MARKERS.isdisjoint(attributes) and not span.name.startswith(NAMES):
-            return Reading(size, Ancestor(ids.span_id))
-        record = record_of(span, attributes, ids, None)
+            return Reading(size, Ancestor(self.ids.span_id))
+        record = self._reader.record(span, attributes, self.ids, None)
         call = read(record)
         if call is not None:
-            return Reading(size, Ancestor(ids.span_id), call.tool, call.call_id, is_marked=True)
-        return Reading(size, Ancestor(ids.span_id, role(record)), is_marked=True)
+            return Reading(size, Ancestor(self.ids.span_id), tool=call.tool, call_id=call.call_id, is_marked=True)
+        told = role(record)
+        is_boundary = told is not None and told.kind != "step"
+        return Reading(size, Ancestor(self.ids.span_id, told), is_boundary, is_marked=True)
 
 
 class OpenSpans:
     """The open spans of one processor, by span id; their owners keep them.
 
-    A plain dict without a lock: taking out and putting in are single steps of the interpreter.
+    Plain dicts without a lock: taking out and putting in are single steps of the interpreter. What a span is gets
+    looked at only once a tool or a model span ends below it, because most spans have none.
     """
 
     def __init__(self, limit: int = MAX_OPEN) -> None:
-        self._limit = limit
-        self._spans: dict[int, ReferenceType[OpenSpan]] = {}
+        self.reader = SpanReader()
+        self.limit = limit
+        self.spans: dict[int, ReferenceType[Span]] = {}
+        """Every span that has started and not ended."""
+        self.known: dict[int, OpenSpan] = {}
+        """What is known of open spans that have been looked at."""
 
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    def enter(self, span: OpenSpan) -> int:
-        """Remember a span that starts; how many open ones are forgotten for it."""
-        self._spans[span.span_id] = ref(span)
-        return self._sweep() if len(self._spans) > self._limit else 0
-
-    def leave(self, span: OpenSpan) -> bool:
-        """Forget a span that ends; False where it has ended already."""
-        return self._spans.pop(span.span_id, None) is not None or span.is_evicted
+    def last(self, span: ReadableSpan, span_id: int) -> OpenSpan:
+        """What is known of a span that is ending, forgotten with this."""
+        known = self.known.pop(span_id, None) if self.known else None
+        return OpenSpan(span, span_id, self.reader) if known is None else known
 
     def get(self, span_id: int) -> OpenSpan | None:
         """The open span of an id."""
-        held = self._spans.get(span_id)
-        return None if held is None else held()
+        known = self.known.get(span_id)
+        if known is not None:
+            return known
+        held = self.spans.get(span_id)
+        span = None if held is None else held()
+        if span is None:
+            return None
+        return self.known.setdefault(span_id, OpenSpan(span, span_id, self.reader))
 
     def around(self, span: OpenSpan) -> Iterator[OpenSpan]:
         """The open spans that enclose one, nearest first."""
@@ -130,17 +122,15 @@ class OpenSpans:
             yield parent
             parent_id = parent.parent_id
 
-    def _sweep(self) -> int:
-        """Forget spans that nobody holds any more, and if there are none the oldest eighth of all."""
-        held = [(span_id, found()) for span_id, found in list(self._spans.items())]
-        dead = [span_id for span_id, span in held if span is None]
-        for span_id in dead:
-            self._spans.pop(span_id, None)
-        if dead:
-            return 0
-        oldest = held[: max(1, self._limit // 8)]
-        for span_id, span in oldest:
-            if span is not None:
-                span.is_evicted = True
-            self._spans.pop(span_id, None)
-        return len(oldest)
+    def sweep(self) -> int:
+        """Forget spans that nobody holds any more; if there are none, the oldest eighth of all: how many of those."""
+        held = [(span_id, found()) for span_id, found in list(self.spans.items())]
+        gone = [span_id for span_id, span in held if span is None]
+        forgotten = 0
+        if not gone:
+            gone = [span_id for span_id, _ in held[: max(1, self.limit // 8)]]
+            forgotten = len(gone)
+        for span_id in gone:
+            self.spans.pop(span_id, None)
+            self.known.pop(span_id, None)
+        return forgotten

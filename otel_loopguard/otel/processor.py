@@ -7,10 +7,11 @@ last moment in which the public API can write on it, so every exporter sees the 
 from __future__ import annotations
 
 import os
-import weakref
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter_ns, time_ns
 from typing import Final
+from weakref import WeakMethod, ref
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
@@ -24,13 +25,18 @@ from otel_loopguard.live import Found, Live, Sources, Taken, Tell, enlist, share
 
 from .editor import Editor
 from .open_span import OpenSpan
-from .spans import attributes_of, record_of
+from .spans import attributes_in
 from .witness import Witness
 
 __all__ = ["LoopGuardSpanProcessor"]
 
 _MEASURED: Final = 64
 """One tool span in so many has its overhead measured: one measurement costs as much as a tenth of a span."""
+
+
+def _is_ours(end: object) -> bool:
+    """Whether a processor of ours has taken the place of `end` already."""
+    return isinstance(end, partial) and isinstance(getattr(end.func, "__self__", None), LoopGuardSpanProcessor)
 
 
 def _sources(settings: Settings, tell: Tell) -> Sources:
@@ -70,13 +76,19 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._edge = self._live.edge
         self._witness = Witness(self._live)
         self._spans = self._witness.spans
+        self._open = self._spans.spans
+        self._known = self._spans.known
+        self._before: dict[int, Callable[..., None]] = {}
+        """What somebody had put in the place of `end` before us, by span."""
+        self._reader = self._spans.reader
         self._nesting = self._witness.nesting
+        self._inner = self._nesting.inner
         self._editor = Editor(self._live, self._settings)
         self._redacts_all = self._settings.content == "redact_all"
         self._is_shut_down = False
         self._until_measured = _MEASURED
         if hasattr(os, "register_at_fork"):
-            renew = weakref.WeakMethod(self._witness.renew)
+            renew = WeakMethod(self._witness.renew)
             os.register_at_fork(after_in_child=lambda: (method := renew()) and method())
 
     # The SDK's interface ------------------------------------------------------------------------------------------
@@ -86,32 +98,30 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._is_shut_down:
             return
         try:
-            own = span.__dict__
-            before = own.get("end")
-            if isinstance(before, partial) and isinstance(getattr(before.func, "__self__", None), type(self)):
-                return  # another processor of ours has it
-            parent = span.parent
-            here = OpenSpan(
-                span,
-                span.get_span_context(),
-                0 if parent is None else parent.span_id,
-                otel_context.get_current() if parent_context is None else parent_context,
-            )
-            here.end = before
-            forgotten = self._spans.enter(here)
-            if forgotten:
-                self._live.counters.add(names.DROPPED, ("open_spans",), forgotten)
-            own["end"] = partial(self._end, span, here)
+            before = span.end
+            span_id = span.get_span_context().span_id
+            if getattr(before, "__self__", None) is not span:
+                if _is_ours(before):
+                    return
+                self._before[span_id] = before
+            context = otel_context.get_current() if parent_context is None else parent_context
+            span.end = partial(self._end, span, span_id, context)  # type: ignore[method-assign]
+            self._open[span_id] = ref(span)
+            if len(self._open) > self._spans.limit:
+                self._sweep()
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
 
     def _on_ending(self, span: Span) -> None:
-        """A span that ended around our `end` (SDK 1.40 and newer): nothing has read it yet."""
-        self._missed(span)
+        """A span that ended around our `end` (SDK 1.40 and newer): no processor has read it yet."""
+        if span.get_span_context().span_id in self._open:
+            self._missed(span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span that ended around our `end`: processors before us have read it."""
-        self._missed(span)
+        identity = span.get_span_context()
+        if identity is not None and identity.span_id in self._open:
+            self._missed(span)
 
     def shutdown(self) -> None:
         """Watch no new span, and record what waits; open spans are still redacted when they end."""
@@ -127,78 +137,77 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     # The end of a span --------------------------------------------------------------------------------------------
 
-    def _end(self, span: Span, here: OpenSpan, end_time: int | None = None) -> None:
-        """Stand in for `span.end`; what it cannot redact never ends, so that it never leaves."""
+    def _end(self, span: Span, span_id: int, context: Context, end_time: int | None = None) -> None:
+        """Stand in for `span.end`; what cannot be redacted never ends, so that it never leaves."""
+        end_ns = time_ns() if end_time is None else end_time  # what we take is no part of the span's duration
         may_leave = True
         try:
-            if self._spans.leave(here):
-                if end_time is None:
-                    end_time = time_ns()  # what we take is no part of the span's duration
-                may_leave = False
-                may_leave = self._ending(span, here, end_time)
+            # One that is not open and still records was forgotten for newer ones.
+            if self._open.pop(span_id, None) is not None or span.is_recording():
+                attributes = attributes_in(span)
+                if self._redacts_all or not MARKERS.isdisjoint(attributes) or span.name.startswith(NAMES):
+                    may_leave = False
+                    may_leave = self._marked(span, span_id, context, end_ns)
+                elif self._known or self._inner:
+                    self._plain(span, span_id, end_ns)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
             may_leave = self._editor.strip(span)
         finally:
             # The span must not go on holding a way to itself through us: only the collector could free it.
-            own = span.__dict__
-            held = own.get("end")
-            if isinstance(held, partial) and held.args and held.args[-1] is here:
-                if here.end is None:
-                    del own["end"]
-                else:
-                    own["end"] = here.end
+            del span.end
+            if self._before and span_id in self._before:
+                span.end = self._before.pop(span_id)  # type: ignore[method-assign]
             if may_leave:
-                if here.end is None:
-                    type(span).end(span, end_time)
-                else:
-                    here.end(end_time)
+                span.end(end_ns)
 
-    def _ending(self, span: Span, here: OpenSpan, end_ns: int) -> bool:
-        """Do our work on a span that still records; whether it may leave."""
-        attributes = attributes_of(span)
-        if MARKERS.isdisjoint(attributes) and not span.name.startswith(NAMES):
-            if self._nesting.inner:
-                self._passed_on(here, end_ns)
-            return not self._redacts_all or self._editor.other(span, record_of(span, attributes, here.ids(), end_ns))
-        try:
-            record = record_of(span, attributes, here.ids(), end_ns)
-            raw = read(record)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-            return self._editor.strip(span)
+    def _sweep(self) -> None:
+        """Bound what is remembered of open spans."""
+        forgotten = self._spans.sweep()
+        for span_id in self._before.keys() - self._open.keys():
+            self._before.pop(span_id, None)
+        if forgotten:
+            self._live.counters.add(names.DROPPED, ("open_spans",), forgotten)
+
+    def _plain(self, span: Span, span_id: int, end_ns: int) -> None:
+        """A span of no family ended, which calls may have ended in."""
+        here = self._spans.last(span, span_id)
+        if self._inner:
+            try:
+                self._nesting.pass_on(here, end_ns)
+            except Exception as error:  # noqa: BLE001
+                self._edge.caught(error)
+
+    def _marked(self, span: Span, span_id: int, context: Context, end_ns: int) -> bool:
+        """A span of some family ended, or one of which everything is redacted."""
+        here = self._spans.last(span, span_id)
+        record = self._reader.record(span, dict(attributes_in(span)), here.ids, end_ns)
+        raw = read(record)
         if raw is not None:
-            return self._tool(span, here, record, raw)
-        self._told(here, record)
-        return not self._redacts_all or self._editor.other(span, record)
-
-    def _passed_on(self, here: OpenSpan, end_ns: int) -> None:
-        try:
-            self._nesting.pass_on(here, end_ns)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-
-    def _told(self, here: OpenSpan, record: Record) -> None:
+            return self._tool(span, here, record, raw, context)
         try:
             self._witness.other(here, record)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
+        return not self._redacts_all or self._editor.other(span, record)
 
-    def _tool(self, span: Span, here: OpenSpan, record: Record, raw: RawCall) -> bool:
+    def _tool(self, span: Span, here: OpenSpan, record: Record, raw: RawCall, context: Context) -> bool:
         self._until_measured -= 1
         if self._until_measured > 0:
-            taken, found = self._taken(here, record, raw)
+            taken, found = self._taken(here, record, raw, context)
             return self._editor.tool(span, record, raw, taken, found)
         self._until_measured = _MEASURED
         began = perf_counter_ns()
-        taken, found = self._taken(here, record, raw)
+        taken, found = self._taken(here, record, raw, context)
         may_leave = self._editor.tool(span, record, raw, taken, found)
         self._live.outlet.measure(names.OVERHEAD_DURATION, (perf_counter_ns() - began) / 1e9)
         return may_leave
 
-    def _taken(self, here: OpenSpan, record: Record, raw: RawCall) -> tuple[Taken | None, tuple[Found, ...]]:
+    def _taken(
+        self, here: OpenSpan, record: Record, raw: RawCall, context: Context
+    ) -> tuple[Taken | None, tuple[Found, ...]]:
         try:
-            return self._witness.tool(here, record, raw)
+            return self._witness.tool(here, record, raw, context)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
             return None, ()
@@ -206,17 +215,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def _missed(self, span: ReadableSpan) -> None:
         """Work on a span that ended around our `end`; what cannot be redacted now is the SDK's to tell."""
         identity = span.get_span_context()
-        here = None if identity is None else self._spans.get(identity.span_id)
-        if here is None or not self._spans.leave(here):
+        if identity is None or self._open.pop(identity.span_id, None) is None:
             return
         try:
-            record = record_of(span, attributes_of(span), here.ids(), span.end_time)
+            here = self._spans.last(span, identity.span_id)
+            record = self._reader.record(span, dict(attributes_in(span)), here.ids, span.end_time)
             raw = read(record)
             taken = None
             if raw is not None:
-                taken, _ = self._taken(here, record, raw)
+                taken, _ = self._taken(here, record, raw, otel_context.get_current())
             else:
-                self._told(here, record)
+                self._witness.other(here, record)
             self._editor.late(span, record, raw, taken)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)

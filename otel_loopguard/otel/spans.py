@@ -1,19 +1,21 @@
 """A live span as a record: what conventions read, in plain values.
 
-Not an exported span: it is still open, and what is missing may yet come.
+Not an exported span: it is still open, and what is missing may yet come. Looking goes past the SDK's views, which copy
+and lock at every look, where the span keeps things as every SDK so far does, and through them elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from opentelemetry.sdk.trace import Event as SdkEvent
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_loopguard.conventions import Event, Record
 
-__all__ = ["Ids", "attributes_of", "length_limit_of", "record_of", "span_hex"]
+__all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 _KINDS: Final[Mapping[SpanKind, Kind]] = {
@@ -42,40 +44,93 @@ def span_hex(span_id: int) -> str:
     return f"{span_id:016x}"
 
 
-def attributes_of(span: ReadableSpan) -> dict[str, object]:
-    """A copy of the span's attributes so far.
-
-    The view's own `copy` is the mapping's: far cheaper than walking it, whatever kind of mapping a processor put there.
-    """
-    attributes: Any = span.attributes
-    copied: dict[str, object] = attributes.copy() if attributes else {}
-    return copied
-
-
-def length_limit_of(span: ReadableSpan) -> int | None:
-    """The attribute value length limit in force, where the SDK tells it."""
-    limit = getattr(getattr(span, "_limits", None), "max_span_attribute_length", None)
-    return limit if isinstance(limit, int) else None
+def attributes_in(span: ReadableSpan) -> Mapping[str, object]:
+    """The span's attributes so far, to look at and to copy; not to keep, and not to change."""
+    try:
+        held: object = span._attributes._dict  # type: ignore[union-attr] # noqa: SLF001
+        if type(held) is dict:
+            return held
+    except AttributeError:
+        pass
+    return span.attributes or _NOTHING
 
 
-def record_of(span: ReadableSpan, attributes: Mapping[str, object], ids: Ids, end_ns: int | None) -> Record:
-    """The span as a record; ``attributes`` is a copy of its attributes."""
-    events = span.events
-    status = span.status
-    return Record(
-        "span",
-        span.name,
-        attributes,
-        [Event(event.name, dict(event.attributes or _NOTHING)) for event in events] if events else (),
+def events_in(span: ReadableSpan) -> Sequence[SdkEvent]:
+    """The span's events so far."""
+    try:
+        if len(span._events) == 0:  # noqa: SLF001
+            return ()
+    except (AttributeError, TypeError):
+        pass
+    return span.events
+
+
+class _Common(NamedTuple):
+    """What one span after the other has in common, and what records say of it."""
+
+    resource: object
+    scope: object
+    limits: object
+    resource_attributes: Mapping[str, object]
+    scope_name: str
+    length_limit: int | None
+
+
+class SpanReader:
+    """Makes records of live spans."""
+
+    __slots__ = ("_common", "_trace")
+
+    def __init__(self) -> None:
+        self._common = _Common(None, None, None, _NOTHING, "", None)
+        self._trace = (0, "")
+
+    def ids(self, span: ReadableSpan) -> Ids:
+        """The span's ids, spelled out."""
+        identity, parent = span.get_span_context(), span.parent
+        if identity is None:
+            return Ids("", "", "")
+        trace_id, trace = self._trace
+        if trace_id != identity.trace_id:
+            trace_id = identity.trace_id
+            trace = f"{trace_id:032x}"
+            self._trace = (trace_id, trace)
+        return Ids(trace, f"{identity.span_id:016x}", "" if parent is None else f"{parent.span_id:016x}")
+
+    def record(self, span: ReadableSpan, attributes: Mapping[str, object], ids: Ids, end_ns: int | None) -> Record:
+        """The span as a record; ``attributes`` is a copy of its attributes."""
+        common = self._common
+        scope = span.instrumentation_scope
+        if common.resource is not span.resource or common.scope is not scope:
+            common = self._common = _common(span)
+        events = events_in(span)
+        status = span.status
+        return Record(
+            "span",
+            span.name,
+            attributes,
+            [Event(event.name, dict(event.attributes or _NOTHING)) for event in events] if events else (),
+            common.resource_attributes,
+            common.scope_name,
+            _KINDS.get(span.kind, ""),
+            *ids,
+            span.start_time,
+            end_ns,
+            status.status_code is StatusCode.ERROR,
+            status.description or "",
+            length_limit=common.length_limit,
+        )
+
+
+def _common(span: ReadableSpan) -> _Common:
+    limits = getattr(span, "_limits", None)
+    longest = getattr(limits, "max_span_attribute_length", None)
+    scope = span.instrumentation_scope
+    return _Common(
+        span.resource,
+        scope,
+        limits,
         span.resource.attributes,
-        span.instrumentation_scope.name if span.instrumentation_scope is not None else "",
-        _KINDS.get(span.kind, ""),
-        ids.trace_id,
-        ids.span_id,
-        ids.parent_span_id,
-        span.start_time,
-        end_ns,
-        status.status_code is StatusCode.ERROR,
-        status.description or "",
-        length_limit=length_limit_of(span),
+        scope.name if scope is not None else "",
+        longest if isinstance(longest, int) else None,
     )

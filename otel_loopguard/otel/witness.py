@@ -37,7 +37,9 @@ class Witness:
         """A fresh lock: what a forked child needs."""
         self._lock = threading.Lock()
 
-    def tool(self, here: OpenSpan, record: Record, raw: RawCall) -> tuple[Taken | None, tuple[Found, ...]]:
+    def tool(
+        self, here: OpenSpan, record: Record, raw: RawCall, context: Context
+    ) -> tuple[Taken | None, tuple[Found, ...]]:
         """The call of an ending tool span as it was taken in (None: dropped), and what was found by its end."""
         end_ns = record.end_ns or 0
         around = list(self.spans.around(here))
@@ -47,14 +49,14 @@ class Witness:
             trace_id=record.trace_id,
             parent_span_id=record.parent_span_id,
             ancestors=[span.reading().ancestor for span in around],
-            surroundings=self._surroundings(here.context),
+            surroundings=self._surroundings(context),
         )
         turn, is_known = where.turn, True
         if turn is None:
             turn, is_known = self._turn(outermost or here, record)
         seen = Sighting(
-            raw, where, record.attributes, record.resource, record.trace_id, (outermost or here).ids().span_id,
-            here.identity, record.start_ns or 0, end_ns, turn, is_known, guarded_in(here.context),
+            raw, where, record.attributes, record.resource, record.trace_id, (outermost or here).ids.span_id,
+            here.identity, record.start_ns or 0, end_ns, turn, is_known, guarded_in(context),
         )  # fmt: skip
         call, outcome = self._live.read(seen)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
@@ -78,15 +80,16 @@ class Witness:
             if parent is not None:
                 with self._lock:
                     self._siblings(parent).model(record.span_id, record.start_ns)
-            if self._live.has_findings:
-                self._live.spend(record.trace_id, tokens_of(record.attributes) or 0)
+            tokens = tokens_of(record.attributes) if self._live.has_findings else None
+            if tokens is not None:
+                self._live.spend(record.trace_id, tokens)
         if self.nesting.inner:
             self.nesting.pass_on(here, record.end_ns or 0)
 
     def _turn(self, first: OpenSpan, record: Record) -> tuple[Turn, bool]:
         """The turn of a call by the spans around its earliest-started one, and whether a model's decision names it."""
         parent = self.spans.get(first.parent_id)
-        span_id = first.ids().span_id
+        span_id = first.ids.span_id
         if parent is None:
             return span_id, False
         span = first.span()

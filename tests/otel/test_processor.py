@@ -228,11 +228,11 @@ def test_open_spans_are_bounded() -> None:
     """Beyond the bound dead spans are forgotten first, then the oldest; both are counted, and still redacted at their end."""
     process = Process()
     spans = process.processor._spans
-    spans._limit = 16
+    spans.limit = 16
     held = [process.tool(arguments=SECRET) for _ in range(40)]
     for one in held:
         one.__enter__()
-    assert len(spans) <= 16
+    assert len(spans.spans) <= 16
     assert process.live.counters.total(names.DROPPED) >= 24
     for one in reversed(held):
         one.__exit__(None, None, None)
@@ -251,7 +251,7 @@ def failing(*_: Any, **__: Any) -> Any:
     ("place", "name"),
     [
         ("otel_loopguard.otel.processor", "read"),
-        ("otel_loopguard.otel.processor", "record_of"),
+        ("otel_loopguard.otel.spans", "Record"),
         ("otel_loopguard.otel.witness", "place"),
         ("otel_loopguard.otel.editor", "redaction"),
         ("otel_loopguard.otel.editor", "annotation"),
@@ -293,7 +293,7 @@ def test_a_span_that_cannot_even_be_emptied_does_not_leave(monkeypatch: pytest.M
 def test_starting_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     """A span starts even where we cannot take its `end`."""
     process = Process(edge=Edge)
-    monkeypatch.setattr("otel_loopguard.otel.processor.OpenSpan", failing)
+    monkeypatch.setattr("otel_loopguard.otel.processor.partial", failing)
     with process.agent():
         process.call()
     assert len(process.spans) == 2
