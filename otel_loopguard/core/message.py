@@ -33,10 +33,10 @@ _NESTING: Final = 3
 """Levels of structure that are masked, the innermost first."""
 
 
-def _echoes(arguments: object) -> list[str]:
+def _echoes(text: str, arguments: object) -> list[str]:
     """What of the arguments may stand in a message: the whole as JSON or repr, then its values, longest first."""
     whole: list[str] = []
-    if isinstance(arguments, (Mapping, list)) and arguments:
+    if isinstance(arguments, (Mapping, list)) and arguments and ("{" in text or "[" in text):
         try:
             compact = json.dumps(arguments, separators=(",", ":"))
             whole = [repr(arguments), json.dumps(arguments, ensure_ascii=False), compact]
@@ -46,8 +46,8 @@ def _echoes(arguments: object) -> list[str]:
     for leaf in leaves(arguments):
         if leaf is None or isinstance(leaf, bool):
             continue
-        text = leaf if isinstance(leaf, str) else str(leaf)
-        for part in (text, text.strip()):
+        value = leaf if isinstance(leaf, str) else str(leaf)
+        for part in (value, value.strip()):
             if _SHORTEST_VALUE <= len(part) <= _MESSAGE_LIMIT:
                 values[part] = None
         if len(values) >= _VALUES_LIMIT:
@@ -67,7 +67,7 @@ def _without(text: str, echoes: list[str]) -> str:
 
 def message_key(text: str, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]) -> str:
     """The message with its volatile parts and the call's own argument values masked, blanks folded."""
-    masked = _without(text[:_MESSAGE_LIMIT], _echoes(arguments))
+    masked = _without(text[:_MESSAGE_LIMIT], _echoes(text, arguments))
     return _BLANKS.sub(" ", mask(masked, volatile, error=True)).strip()
 
 

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from .answer import Answer, finds_nothing, is_wordless, read_answer, unwrapped
-from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
-from .canonical import Unknown, encode, load
+from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
+from .canonical import Unknown, encode, load, load_and_encode
+from .category import category_of
+from .comparison import compared
 from .fingerprint import Fingerprinter
 from .message import message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
 from .progress import at_path, items_at, measure_of
 from .volatile import mask
-from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, words_of
+from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, words_of
 
 __all__ = ["CallReader"]
 
@@ -28,50 +30,18 @@ _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
 )
 _PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
+_ITEMS: Final = 256
+"""Items of a result that are compared; a history remembers no more."""
+_DIGIT: Final = re.compile(r"\d")
+_FIRST_WORDS: Final = re.compile(r"\S+")
+_HEAD: Final = 256
+"""Characters of a text in which four words are looked for."""
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 _NO_RESULTS: Final = frozenset(
     ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
      "0 results", "0 results found", "0 matches", "0 matches found"]
 )  # fmt: skip
 """Whole answers that mean an empty list."""
-
-_UNKNOWN_OUTCOMES: Final = frozenset(["timeout", "connection_lost", "rate_limit", "cancelled", "unknown"])
-"""Of a declared write: it may have happened."""
-_TRANSIENT: Final = frozenset(["timeout", "connection_lost", "rate_limit", "transient"])
-_NAMED: Final = {
-    "validation": "validation", "permission": "permission", "not_found": "not_found", "unknown_tool": "unknown_tool",
-}  # fmt: skip
-_SPELLINGS: Final = {
-    "408": "timeout", "504": "timeout", "429": "rate_limit", "500": "transient", "502": "transient",
-    "503": "transient", "401": "permission", "403": "permission", "404": "not_found", "400": "validation",
-    "422": "validation", "timeouterror": "timeout", "readtimeout": "timeout", "connecttimeout": "timeout",
-    "deadline_exceeded": "timeout", "connectionerror": "connection_lost", "connectionreseterror": "connection_lost",
-    "connectionrefusederror": "connection_lost", "unavailable": "connection_lost", "ratelimiterror": "rate_limit",
-    "resource_exhausted": "rate_limit", "cancellederror": "cancelled", "permissionerror": "permission",
-    "permission_denied": "permission", "unauthenticated": "permission", "filenotfounderror": "not_found",
-    "validationerror": "validation", "invalid_argument": "validation",
-}  # fmt: skip
-"""How HTTP, gRPC and Python spell the same categories in `error.type`."""
-
-
-def category_of(error_type: str | None, *, is_error: bool, kind: str) -> Category:
-    """The category of a failure, from its structured type alone; the same type means more on a declared write."""
-    if not is_error:
-        return ""
-    if error_type is None:
-        return "unknown"
-    spelled = error_type.rsplit(".", 1)[-1].casefold()
-    known = spelled in _NAMED or spelled in _TRANSIENT or spelled in _UNKNOWN_OUTCOMES
-    name = spelled if known else _SPELLINGS.get(spelled, "")
-    if kind == "write" and name in _UNKNOWN_OUTCOMES:
-        return "unknown_outcome"
-    if kind == "write" and name == "transient":
-        return "validation"
-    if name in _TRANSIENT:
-        return "transient"
-    named = _NAMED.get(name)
-    return named if named is not None else "unknown"  # type: ignore[return-value]
-
 
 def _is_empty(data: object) -> bool:
     """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list."""
@@ -95,10 +65,15 @@ def _is_informative(data: object) -> bool:
     for leaf in leaves(data):
         if leaf is None:
             continue
-        text = unwrapped(leaf) if isinstance(leaf, str) else str(leaf)
-        if any(character.isdigit() for character in text):
+        if isinstance(leaf, str):
+            text = unwrapped(leaf)
+            if _DIGIT.search(text) is not None:
+                return True
+        elif isinstance(leaf, bool):
+            text = "true"
+        else:
             return True
-        words += len(text.split())
+        words += len(_FIRST_WORDS.findall(text[:_HEAD]))
         if words >= LONG_ENOUGH:
             return True
     return False
@@ -131,34 +106,7 @@ def _in_order(data: object, raw: object) -> object:
     return data
 
 
-def _masked(data: object, tool: ToolPolicy, *, error: bool, depth: int = 0) -> object:
-    """Plain data with the policy's ignored fields left out and volatile parts of its texts masked."""
-    if isinstance(data, str):
-        return mask(data, tool.result.volatile, error=error)
-    if depth >= MAX_DEPTH:
-        return data
-    if isinstance(data, Mapping):
-        return {name: _masked(value, tool, error=error, depth=depth + 1) for name, value in data.items()}
-    if isinstance(data, list):
-        return [_masked(value, tool, error=error, depth=depth + 1) for value in data]
-    return data
-
-
-def _without_paths(data: object, paths: tuple[tuple[str, ...], ...]) -> object:
-    for path in paths:
-        data = _without_path(data, path)
-    return data
-
-
-def _without_path(data: object, path: tuple[str, ...]) -> object:
-    head, rest = path[0], path[1:]
-    if head == "[]":
-        return [_without_path(member, rest) for member in data] if isinstance(data, list) and rest else data
-    if not isinstance(data, Mapping) or head not in data:
-        return data
-    if not rest:
-        return {name: value for name, value in data.items() if name != head}
-    return {name: _without_path(value, rest) if name == head else value for name, value in data.items()}
+_CUT: Final = (Unknown("truncated"), Unknown("truncated"))
 
 
 class CallReader:
@@ -184,8 +132,7 @@ class CallReader:
         """The call without its content. ``arguments`` is any value, JSON text, or `ABSENT`; never raises."""
         settings = self.policy.for_tool(tool)
         scope, tag = self._scope(attributes)
-        data = Unknown("truncated") if truncated else load(arguments)
-        canonical: bytes | Unknown = data if isinstance(data, Unknown) else encode(data, settings.arguments)
+        data, canonical = _CUT if truncated else load_and_encode(arguments, settings.arguments)
         if isinstance(canonical, Unknown):
             return ToolCall(
                 tool, None, self._keys.key_id, canonical.reason, call_id=call_id, turn=turn, scope=tag,
@@ -193,14 +140,10 @@ class CallReader:
             )  # fmt: skip
         group, idempotency = self._group(tool, data, settings, scope)
         words = words_of(data)
-        sketch = sorted(set(self._keys.tags([word.encode("utf-8", "surrogatepass") for word in words])))
         return ToolCall(
-            tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id,
-            group=group, idempotency=idempotency,
-            words=tuple(sketch[:SKETCH_SIZE]) if len(words) >= LONG_ENOUGH else (),
-            word_count=len(words),
-            bare=canonical in _BARE,
-            payload=settings.kind == "write" or _has_payload(data),
+            tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id, group=group, idempotency=idempotency,
+            words=self._sketch(words) if len(words) >= LONG_ENOUGH else (), word_count=len(words),
+            bare=canonical in _BARE, payload=settings.kind == "write" or _has_payload(data),
             thought=isinstance(data, Mapping) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
             call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
         )  # fmt: skip
@@ -249,8 +192,7 @@ class CallReader:
         if answer.refusal:
             said = error_message if is_error and error_message else _text_of(data)
             error, shape = self._message(said, arguments, settings, error_type)
-        compared = _masked(_without_paths(data, rules.ignore), settings, error=is_error)
-        canonical = encode(compared, STRICT)
+        canonical = compared(data, rules, error=is_error)
         fingerprint = None if isinstance(canonical, Unknown) else self._keys.result(canonical)
         measure: float | None = None
         terminal = False
@@ -291,6 +233,11 @@ class CallReader:
             self._keys.shape(shape.encode("utf-8", "surrogatepass")),
         )
 
+    def _sketch(self, words: list[str]) -> tuple[int, ...]:
+        """The smallest of the words' keyed numbers, ascending."""
+        numbers = self._keys.tags([word.encode("utf-8", "surrogatepass") for word in words])
+        return tuple(sorted(set(numbers))[:SKETCH_SIZE])
+
     def _group(
         self, tool: str, data: object, settings: ToolPolicy, scope: bytes | None
     ) -> tuple[str | None, str | None]:
@@ -307,6 +254,9 @@ class CallReader:
         return group, None if isinstance(key, Unknown) else self._keys.arguments(tool, key)
 
     def _items(self, items: list[object]) -> tuple[int, ...]:
+        """Numbers for the items; of a long list for both its ends, one of which grows."""
+        if len(items) > _ITEMS:
+            items = [*items[: _ITEMS // 2], *items[-_ITEMS // 2 :]]
         encoded = [encode(item, STRICT) for item in items]
         return self._keys.tags([item for item in encoded if isinstance(item, bytes)])
 

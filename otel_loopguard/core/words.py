@@ -6,7 +6,7 @@ Not a measure of meaning: two texts are near when they share words, whatever the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 __all__ = ["LONG_ENOUGH", "MAX_DEPTH", "SKETCH_SIZE", "WORD_LIMIT", "leaves", "near", "words_of"]
@@ -14,7 +14,7 @@ __all__ = ["LONG_ENOUGH", "MAX_DEPTH", "SKETCH_SIZE", "WORD_LIMIT", "leaves", "n
 SKETCH_SIZE: Final = 16
 """Numbers kept of a call: the smallest. Up to so many words the sketch is exact."""
 WORD_LIMIT: Final = 256
-"""Distinct words looked at; a longer text is judged by its beginning."""
+"""Words looked at; a longer text is judged by its beginning."""
 LONG_ENOUGH: Final = 4
 """Words from which nearness means anything: shorter arguments are ids and names."""
 
@@ -22,35 +22,49 @@ _WORD: Final = re.compile(r"[^\W_]+")
 MAX_DEPTH: Final = 64
 """Levels of nesting looked into."""
 _MAX_LEAVES: Final = 4096
+_LONGEST_TEXT: Final = 2048
+"""Characters of one text in which words are looked for: 256 words take about 1,500."""
+_LONGEST: Final = 8192
+"""Characters of all texts."""
 
 
-def leaves(data: object, depth: int = 0) -> Iterator[object]:
-    """The scalars of plain data in order, members of objects without their names; bounded in depth."""
-    if isinstance(data, Mapping):
-        if depth < MAX_DEPTH:
-            for value in data.values():
-                yield from leaves(value, depth + 1)
-    elif isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
+def leaves(data: object) -> Iterator[object]:
+    """The scalars of plain data in order, members of objects without their names; bounded in number and depth."""
+    if not isinstance(data, (dict, list, tuple)):
         yield data
-    elif depth < MAX_DEPTH:
-        for value in data:
-            yield from leaves(value, depth + 1)
+        return
+    count = 0
+    open_ = [iter(data.values() if isinstance(data, dict) else data)]
+    while open_:
+        for value in open_[-1]:
+            if isinstance(value, (dict, list, tuple)):
+                if len(open_) < MAX_DEPTH:
+                    open_.append(iter(value.values() if isinstance(value, dict) else value))
+                    break
+            else:
+                yield value
+            count += 1
+            if count >= _MAX_LEAVES:
+                return
+        else:
+            open_.pop()
 
 
 def words_of(data: object) -> list[str]:
-    """The distinct words in the values of plain data: letters and digits, case folded, at most `WORD_LIMIT`."""
-    found: dict[str, None] = {}
-    for count, leaf in enumerate(leaves(data)):
-        if leaf is None or isinstance(leaf, bool):
+    """The distinct words among the first `WORD_LIMIT` in the values of plain data: letters and digits, case folded."""
+    texts: list[str] = []
+    length = 0
+    for leaf in leaves(data):
+        if isinstance(leaf, str):
+            texts.append(leaf if len(leaf) <= _LONGEST_TEXT else leaf[:_LONGEST_TEXT])
+        elif leaf is not None and not isinstance(leaf, bool):
+            texts.append(str(leaf))
+        else:
             continue
-        text = leaf if isinstance(leaf, str) else str(leaf)
-        for match in _WORD.finditer(text):
-            found[match.group().casefold()] = None
-            if len(found) >= WORD_LIMIT:
-                return list(found)
-        if count >= _MAX_LEAVES:
+        length += len(texts[-1])
+        if length > _LONGEST:
             break
-    return list(found)
+    return list(dict.fromkeys(_WORD.findall(" ".join(texts).casefold())[:WORD_LIMIT]))
 
 
 def near(mine: Sequence[int], my_count: int, other: Sequence[int], other_count: int) -> bool:

@@ -1,0 +1,52 @@
+"""A result as it is compared: without what the policy ignores, volatile parts of its texts masked.
+
+Not its fingerprint: the bytes are readable and go no further than the keyed hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .canonical import Unknown, encode
+from .policy import STRICT, KeyPath, ResultRules
+from .volatile import mask, may_be_volatile
+from .words import MAX_DEPTH
+
+__all__ = ["compared"]
+
+
+def compared(data: object, rules: ResultRules, *, error: bool) -> bytes | Unknown:
+    """Canonical bytes of loaded data after the rules; in an error line numbers are volatile too. Never raises."""
+    for path in rules.ignore:
+        data = _without(data, path)
+    if isinstance(data, str):
+        return encode(mask(data, rules.volatile, error=error), STRICT)
+    encoded = encode(data, STRICT)
+    if isinstance(encoded, Unknown):
+        return encoded
+    if not may_be_volatile(encoded.decode("utf-8", "surrogatepass"), rules.volatile, error=error):
+        return encoded
+    return encode(_masked(data, rules, MAX_DEPTH, error=error), STRICT)
+
+
+def _masked(data: object, rules: ResultRules, levels: int, *, error: bool) -> object:
+    if isinstance(data, str):
+        return mask(data, rules.volatile, error=error)
+    if not levels:
+        return data
+    if isinstance(data, Mapping):
+        return {name: _masked(value, rules, levels - 1, error=error) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_masked(value, rules, levels - 1, error=error) for value in data]
+    return data
+
+
+def _without(data: object, path: KeyPath) -> object:
+    head, rest = path[0], path[1:]
+    if head == "[]":
+        return [_without(member, rest) for member in data] if isinstance(data, list) and rest else data
+    if not isinstance(data, Mapping) or head not in data:
+        return data
+    if not rest:
+        return {name: value for name, value in data.items() if name != head}
+    return {name: _without(value, rest) if name == head else value for name, value in data.items()}
