@@ -5,6 +5,7 @@ Not a judge: what is a repeat, an error that counts or news is for the engine, w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -30,6 +31,8 @@ _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
 )
 _PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
+_LONGEST_ECHO: Final = 8192
+"""Characters of arguments that a message may repeat as a whole."""
 _ITEMS: Final = 256
 """Items of a result that are compared; a history remembers no more."""
 _DIGIT: Final = re.compile(r"\d")
@@ -97,6 +100,16 @@ def _has_payload(data: object) -> bool:
 def _says_something(text: str) -> bool:
     """A line break, or JSON text of an object with a payload among its members."""
     return "\n" in text or (text.startswith("{") and _PAYLOAD_MEMBER.search(text) is not None)
+
+
+def _parsed(raw: object) -> object:
+    """JSON text as Python reads it, with its members in their order; anything else as it is."""
+    if not isinstance(raw, str) or not raw.startswith("{") or len(raw) > _LONGEST_ECHO:
+        return raw
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
 
 
 def _in_order(data: object, raw: object) -> object:
@@ -225,7 +238,7 @@ class CallReader:
         if is_wordless(text) or finds_nothing(text):
             return None, None
         loaded = load(arguments)
-        own = None if isinstance(loaded, Unknown) else _in_order(loaded, arguments)
+        own = None if isinstance(loaded, Unknown) else _in_order(loaded, _parsed(arguments))
         key = f"{error_type or ''}\n{message_key(text, own, settings.result.volatile)}"
         shape = message_shape(mask(text, settings.result.volatile, error=True), own)
         return (
