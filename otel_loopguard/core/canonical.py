@@ -86,6 +86,9 @@ def plain_encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
 
 _TOO_LARGE: Final = Unknown("too_large")
 
+_AS_IT_IS: Final = (False, False)
+"""Nulls are not dropped and texts not trimmed."""
+
 
 def _fitting(encoded: bytes) -> bytes | Unknown:
     return encoded if len(encoded) <= MAX_BYTES else _TOO_LARGE
@@ -96,7 +99,7 @@ def _loaded(value: object, read: Read | None) -> object:
     if read is not None:
         if len(read[1]) > MAX_BYTES:
             return _TOO_LARGE
-        uniform_json = canonical_json(read, drop_nulls=False, trim=False)
+        uniform_json = canonical_json(read, *_AS_IT_IS)
         if uniform_json is not None:
             return native_value(uniform_json)
     return plain_load(value)
@@ -111,6 +114,14 @@ def _encoded(data: object, plan: _Plan) -> bytes | Unknown:
         return Unknown(error.reason)
     except RecursionError:
         return _TOO_LARGE
+
+
+def _is_harmless(value: object) -> bool:
+    """Whether a member may be left out unread: what is withheld counts in a volatile member like in any other."""
+    return withheld(value) is None if type(value) is str else type(value) in _SCALARS
+
+
+_SCALARS: Final = frozenset([int, float, bool, type(None)])
 
 
 class _Plan:
@@ -132,13 +143,13 @@ class _Plan:
         """Canonical bytes of a document just read, under simple rules; None where in doubt."""
         data = read[0]
         if type(data) is dict and not self.volatile.isdisjoint(data):
-            dropped = native_read({name: data[name] for name in self.volatile if name in data})
+            if not all(_is_harmless(data[name]) for name in self.volatile if name in data):
+                return None
             read_on = native_read({name: value for name, value in data.items() if name not in self.volatile})
-            # what is withheld in a volatile member counts like any other
-            if dropped is None or read_on is None or canonical_json(dropped, drop_nulls=False, trim=False) is None:
+            if read_on is None:
                 return None
             read = read_on
-        return canonical_json(read, drop_nulls=self._drop_nulls, trim=self._trim)
+        return canonical_json(read, self._drop_nulls, self._trim)
 
     def encode(self, data: object) -> bytes:
         """Canonical bytes of uniform data."""
@@ -147,7 +158,7 @@ class _Plan:
         found = None
         read = native_write(data) if type(data) is dict or type(data) is list else None
         if read is not None:
-            found = self.native(read) if self.simple else canonical_json(read, drop_nulls=False, trim=False)
+            found = self.native(read) if self.simple else canonical_json(read, *_AS_IT_IS)
         if found is not None:
             return found
         return write(self._normal.apply(data) if self.simple else data)

@@ -100,26 +100,36 @@ def native_value(raw: bytes) -> object:
     return _loads(raw)
 
 
-def canonical_json(read: Read, *, drop_nulls: bool, trim: bool) -> bytes | None:
+def canonical_json(read: Read, drop_nulls: bool, trim: bool) -> bytes | None:  # noqa: FBT001 - by place, which is faster
     """Canonical bytes of a document, with null members dropped and texts trimmed where asked; None where in doubt."""
     data, raw, text, own = read
-    if CUT_HINT in text or not (raw.isascii() or (is_normalized("NFC", text) and _is_ordered(raw))):
+    if CUT_HINT in text or not (raw.isascii() or _is_composed(raw, text)):
         return None
     if (("-" in text and _SMALL.search(text)) or (_SIGN in text and _LARGE.search(text))) and _has_exponent(text):
-        return None
-    if "null" in text and not own and _may_hold_nan(data, raw, text):
         return None
     starts = _START.search(text)
     if starts and any(is_withheld_at(text, start.end() - 1) for start in _START.finditer(text)):
         return None
     cuts: list[Cut] = []
-    if drop_nulls and "null" in text:
-        cuts += null_members(text)
+    if "null" in text:
+        if not own and _may_hold_nan(data, raw, text):
+            return None
+        if drop_nulls:
+            cuts += null_members(text)
     if "." in text and _INTEGRAL(text):
         cuts += integral_ends(shadow(text))
     if trim and (starts or _CLOSING_SPACE(text) or ("\\" in text and _CLOSING_ESCAPE(text))):
         cuts += blanks(shadow(text))
     return cut(text, cuts).encode() if cuts else raw
+
+
+def _is_composed(raw: bytes, text: str) -> bool:
+    """Whether texts are in NFC and keys in order; both hold for Latin-1, which is told several times faster."""
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return is_normalized("NFC", text) and _is_ordered(raw)
+    return True
 
 
 def _has_exponent(text: str) -> bool:
