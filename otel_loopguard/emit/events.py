@@ -143,11 +143,9 @@ def integrity_event(origin: Origin, kind: str, *, level: str = "error", sequence
 
 def guard_event(name: str, origin: Origin, kind: str, judged: Judged, tool: str) -> Emitted:
     """A checkpoint of a guard (`names.DENIED`, `names.STOPPED`); ``kind`` is the finding's it acts on."""
-    attributes: dict[str, Value] = {
-        names.FINDING_KIND: kind,
-        names.FINDING_SEQUENCE: judged.sequence,
-        names.TOOL_NAME: tool,
-    }
+    attributes: dict[str, Value] = {names.FINDING_KIND: kind, names.TOOL_NAME: tool}
+    if judged.sequence:
+        attributes[names.FINDING_SEQUENCE] = judged.sequence
     if judged.finding_id:
         attributes[names.FINDING_ID] = judged.finding_id
     if judged.call_id:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
@@ -20,7 +20,7 @@ from .lane import Lane
 from .run_state import RunState
 from .taken import Taken
 
-__all__ = ["MAX_GUARDED", "Guarded", "GuardedCalls", "guarded_in", "inside"]
+__all__ = ["MAX_GUARDED", "Guarded", "GuardedCalls", "SpanFacts", "guarded_in", "inside"]
 
 MAX_GUARDED: Final = 4096
 """Guarded calls remembered, open ones and those whose spans may still end; the oldest is forgotten."""
@@ -31,14 +31,22 @@ _KEY: Final = otel_context.create_key("loopguard-guarded")
 class Guarded:
     """One call, as it was judged before its dispatch."""
 
-    __slots__ = ("call", "decided", "decision", "ended_ns", "lane", "run", "taken", "trace_id", "turn")
+    __slots__ = (
+        "call", "decided", "decision", "ended_ns", "is_enclosed", "lane", "run", "span_id", "taken", "trace_id", "turn",
+    )  # fmt: skip
 
-    def __init__(self, run: RunState, lane: Lane, call: ToolCall, decision: Decision, trace_id: str) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - what is known before the dispatch
+        self, run: RunState, lane: Lane, call: ToolCall, decision: Decision, trace_id: str, span_id: str
+    ) -> None:
         self.run = run
         self.lane = lane
         self.call = call
         self.decision = decision
         self.trace_id = trace_id
+        self.span_id = span_id
+        """Of the span in which the guard was asked: the call's own, where that was started before."""
+        self.is_enclosed = False
+        """A span around it was found to be the call's own."""
         self.turn: int | None = None
         """Number of the model decision, where it is known."""
         self.decided: Decision | None = None
@@ -67,6 +75,16 @@ class Guarded:
         return not known or own.fingerprint == other.fingerprint or (same_id and own.tool != other.tool)
 
 
+class SpanFacts(NamedTuple):
+    """Where and when a span stands that may be a guarded call."""
+
+    run_id: str
+    agent: str
+    trace_id: str
+    span_id: str
+    start_ns: int
+
+
 class GuardedCalls:
     """The guarded calls of one process, bounded. Not locked: `Live` holds its lock."""
 
@@ -75,6 +93,7 @@ class GuardedCalls:
         self._held: OrderedDict[int, Guarded] = OrderedDict()
         self._by_id: dict[str, list[Guarded]] = {}
         self._by_print: dict[str, list[Guarded]] = {}
+        self._by_trace: dict[str, list[Guarded]] = {}
 
     def add(self, guarded: Guarded) -> int:
         """Remember a call; how many open ones are forgotten for it."""
@@ -83,11 +102,14 @@ class GuardedCalls:
             self._by_id.setdefault(guarded.call.call_id, []).append(guarded)
         if guarded.call.fingerprint is not None:
             self._by_print.setdefault(guarded.call.fingerprint, []).append(guarded)
+        if guarded.trace_id:
+            self._by_trace.setdefault(guarded.trace_id, []).append(guarded)
         forgotten = 0
         while len(self._held) > self._limit:
             _, oldest = self._held.popitem(last=False)
             _remove(self._by_id, oldest.call.call_id, oldest)
             _remove(self._by_print, oldest.call.fingerprint, oldest)
+            _remove(self._by_trace, oldest.trace_id, oldest)
             forgotten += oldest.ended_ns is None
         return forgotten
 
@@ -99,29 +121,45 @@ class GuardedCalls:
                 return one
         return None
 
-    def find(
-        self, call: ToolCall, where: tuple[str, str, str], start_ns: int, around: Guarded | None
-    ) -> Guarded | None:
-        """The guarded call that a span is, told by its call id, else by its context, else by tool and fingerprint.
+    def find(self, call: ToolCall, span: SpanFacts, around: Guarded | None) -> Guarded | None:
+        """The guarded call that a span is.
 
-        ``where`` is the span's run, agent and trace; ``around`` the guarded call in whose context it started.
+        Told by its call id, else by its context, else by tool and fingerprint of a call that is open or was guarded
+        inside the span. ``around`` is the guarded call in whose context the span started.
         """
-        run_id, agent, trace_id = where
 
         def is_near(one: Guarded) -> bool:
-            return one.run.run_id == run_id or (trace_id != "" and one.trace_id == trace_id)
+            return one.run.run_id == span.run_id or (span.trace_id != "" and one.trace_id == span.trace_id)
 
         if call.call_id is not None:
             for one in reversed(self._by_id.get(call.call_id, ())):
-                if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, start_ns):
+                if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, span.start_ns):
                     return one
         if around is not None and id(around) in self._held and around.is_seen_in(call):
             return around
         for one in self._by_print.get(call.fingerprint or "", ()):
             is_open = one.taken is None and one.ended_ns is None
-            if is_open and is_near(one) and one.lane.agent == agent and one.is_seen_in(call):
+            if is_open and is_near(one) and one.lane.agent == span.agent and one.is_seen_in(call):
                 return one
-        return None
+        return self._inside(call, span)
+
+    def _inside(self, call: ToolCall, span: SpanFacts) -> Guarded | None:
+        """The call that was guarded while the span was open: in the span itself, else somewhere below it."""
+        below: Guarded | None = None
+        for one in reversed(self._by_trace.get(span.trace_id, ())):
+            started = one.call.start_ns or 0
+            if started < span.start_ns:
+                break
+            if one.is_enclosed or one.ended_ns is None or not one.is_seen_in(call):
+                continue
+            if one.span_id == span.span_id:
+                one.is_enclosed = True
+                return one
+            if below is None and call.fingerprint is not None and one.call.fingerprint == call.fingerprint:
+                below = one
+        if below is not None:
+            below.is_enclosed = True
+        return below
 
 
 def _may_start(guarded: Guarded, start_ns: int) -> bool:

@@ -10,13 +10,13 @@ from time import time_ns
 from typing import Final
 
 import msgspec
-from opentelemetry.trace import SpanContext
+from opentelemetry.trace import SpanContext, format_span_id
 
 from otel_loopguard import names
 from otel_loopguard.core.call import ABSENT, Outcome, ToolCall
 
 from .context import spoken
-from .guarded import Guarded
+from .guarded import Guarded, SpanFacts
 from .recorder import Recorder
 from .report import Report
 from .sighting import Sighting
@@ -99,7 +99,9 @@ class Live(Recorder):
                 if self._is_first_after_message(seen, run, lane.agent):
                     call = msgspec.structs.replace(call, user_message=True)
                     lane.refused = 0
-                guarded = Guarded(run, lane, call, self._rules.engine.decide(lane.history, call), seen.trace_id)
+                decision = self._rules.engine.decide(lane.history, call)
+                span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
+                guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id)
                 guarded.turn = lane.turn_number(seen.turn) if seen.turn_known else None
                 rival = None
                 if call.call_id is not None and guarded.turn is not None:
@@ -137,8 +139,9 @@ class Live(Recorder):
 
     def _guarded_of(self, seen: Sighting, call: ToolCall) -> Guarded | None:
         place = seen.place
-        where = place.run_id, place.agent, seen.trace_id
-        return self._guarded.find(call, where, seen.start_ns, seen.guarded)
+        span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
+        facts = SpanFacts(place.run_id, place.agent, seen.trace_id, span_id, seen.start_ns)
+        return self._guarded.find(call, facts, seen.guarded)
 
     def _join(self, guarded: Guarded, seen: Sighting, outcome: Outcome) -> tuple[Taken, Report | None]:
         """Count a guarded call by whoever sees its end first, with the lock held."""

@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanContext
 
 from otel_loopguard import names
 from otel_loopguard.core.call import Outcome, ToolCall
-from otel_loopguard.core.decision import Refuse
+from otel_loopguard.core.decision import verdict_of
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.correlate import is_new_message
@@ -39,7 +39,6 @@ __all__ = ["Recorder"]
 _BY_RUN: Final = "run"
 _HAPPENED: Final = frozenset(["ok", "empty", "noop"])
 _NEW: Final = frozenset(["", "advanced"])
-_UNSEEN: Final = {names.OUTCOME: "ours", names.VERDICT: "stop"}
 
 
 class Recorder:
@@ -216,8 +215,9 @@ class Recorder:
 
 def _unseen(taken: Taken) -> dict[str, str]:
     """What a refused call's finding must carry, because no span will."""
-    refused = taken.outcome.kind == "ours" and not taken.span_id
-    return _UNSEEN if refused and isinstance(taken.decided, Refuse) else {}
+    if taken.outcome.kind != "ours" or taken.span_id or taken.decided is None:
+        return {}
+    return {names.OUTCOME: "ours", names.VERDICT: verdict_of(taken.decided)}
 
 
 def _call(restart: Callable[[], None] | None) -> None:

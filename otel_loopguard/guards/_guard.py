@@ -1,0 +1,379 @@
+"""The guard: what a framework adapter asks before it dispatches a tool call, and tells when the call has ended.
+
+Not an adapter, and no judge: `live` counts and the engine decides. It only acts on what they say, by the mode: nothing
+(`observe`), words (`nudge`), or words and refusals (`enforce`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from secrets import token_hex
+from time import monotonic_ns, time_ns
+from typing import Final
+
+import msgspec
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+
+from otel_loopguard.config import Settings
+from otel_loopguard.conventions import RawCall
+from otel_loopguard.core import decision as engine
+from otel_loopguard.core.call import ABSENT, Absent, Turn
+from otel_loopguard.core.explain import REPORT_BLOCKED, Remaining, Words, tools_of
+from otel_loopguard.core.policy import Mode, ToolPolicy
+from otel_loopguard.core.results import ResultLimits, Results
+from otel_loopguard.correlate import place
+from otel_loopguard.emit import Origin
+from otel_loopguard.errors import LoopDetected, SettingError
+from otel_loopguard.keys import KeySource, PolicySource
+from otel_loopguard.live import (
+    TERMINATION_REASONS,
+    Guarded,
+    Live,
+    Sighting,
+    Sources,
+    Taken,
+    Tell,
+    enlist,
+    guarded_in,
+    inside,
+    shared,
+    surroundings_of,
+)
+
+from ._answer import Allow, Call, Nudge, Refuse, text_of
+from ._checkpoint import blocked, denied, loop_detected, stopped
+
+__all__ = ["Guard"]
+
+_MODES: Final = ("observe", "nudge", "enforce")
+_PENDING: Final = 1024
+"""Agents that have words waiting, because the call that earned them raised an exception."""
+
+
+class Guard:
+    """One guard serves any number of runs, agents, threads and tasks. It never raises and never waits."""
+
+    def __init__(  # noqa: PLR0913 - every part that a user may choose
+        self,
+        *,
+        mode: Mode | None = None,
+        tools: Iterable[str] = (),
+        refusals: int = 1,
+        words: Words | None = None,
+        limits: ResultLimits | None = None,
+        attributes: Mapping[str, object] | None = None,
+        settings: Settings | None = None,
+        live: Live | None = None,
+    ) -> None:
+        """With no argument it does what the environment and the policy say.
+
+        Args:
+            mode: Of every tool, instead of the policy's; `LOOPGUARD_MODE` wins over it.
+            tools: Names of the agent's tools, to be named among what remains; adapters add those that they see.
+            refusals: Refused calls that are answered before the agent is stopped, since anything new came; 0 stops at
+                the first. A write that may have taken effect already always stops.
+            words: Templates instead of the built-in ones.
+            limits: Bounds of the results kept to answer repeated reads.
+            attributes: What the policy's `scope` looks up.
+            settings: Instead of the environment's.
+            live: The runs to count in, instead of those that all guards and processors of the process share.
+
+        """
+        if mode is not None and mode not in _MODES:
+            raise SettingError(f"`mode` is one of {', '.join(f'`{one}`' for one in _MODES)}", name="mode")
+        if refusals < 0:
+            raise SettingError("`refusals` is at least 0", name="refusals")
+        self._settings = Settings.read(os.environ) if settings is None else settings
+        self._mode: Mode | None = self._settings.mode or mode
+        self._live = shared(self._settings, self._sources) if live is None else live
+        enlist(self._live)
+        self._edge = self._live.edge
+        self._refusals = refusals
+        self._words = words or Words()
+        self._results = Results(limits or ResultLimits())
+        self._lock = threading.Lock()
+        self._tools: dict[str, None] = dict.fromkeys(tools)
+        self._pending: dict[tuple[str, str], str] = {}
+        self._attributes = dict(attributes or {})
+        self._resource = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "")}
+        self._own_run = f"guard-{token_hex(8)}"
+
+    def _sources(self, tell: Tell) -> Sources:
+        settings = self._settings
+        return Sources(PolicySource(settings.policy_file, tell), KeySource(settings, tell), settings.key_scope)
+
+    def knows(self, *tools: str) -> None:
+        """The agent has these tools: they are named among what remains."""
+        with self._lock:
+            self._tools = {**self._tools, **dict.fromkeys(tools)}
+
+    # Before the dispatch ------------------------------------------------------------------------------------------
+
+    def before(  # noqa: PLR0913 - what a framework may know of a call
+        self,
+        tool: str,
+        arguments: object,
+        *,
+        call_id: str | None = None,
+        turn: Turn = None,
+        run: str | None = None,
+        agent: str | None = None,
+        tools: Iterable[object] = (),
+    ) -> Allow | Nudge | Refuse:
+        """What to do with a call. Whatever it is, tell its end with `after` or `failed` exactly where it says `Allow`.
+
+        Args:
+            tool: Name of the tool.
+            arguments: As the model gave them: any value or JSON text.
+            call_id: The model's id of the call.
+            turn: The model decision that made the call, by any token; calls of one decision share it.
+            run: The framework's own run; `otel_loopguard.run()` wins over it.
+            agent: The framework's own name of the agent; `otel_loopguard.run()` wins over it.
+            tools: Names of all tools that the model can call.
+
+        """
+        if tool == REPORT_BLOCKED:
+            return Allow(Call(tool, arguments, None, None))
+        try:
+            return self._before(
+                RawCall(
+                    "guard",
+                    tool,
+                    arguments,
+                    call_id=call_id or None,
+                    run_id=run or None,
+                    agent=agent or None,
+                    turn=turn,
+                ),
+                tools_of([*tools, *self._tools]),
+            )
+        except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
+            self._edge.caught(error)
+            return Allow(Call(tool, arguments, None, None))
+
+    def _before(self, raw: RawCall, tools: tuple[str, ...]) -> Allow | Nudge | Refuse:
+        seen = self._seen(raw)
+        admitted = self._live.admit(seen)
+        if admitted is None or admitted[1]:
+            return Allow(Call(raw.tool, raw.arguments, None, None))
+        guarded, _ = admitted
+        call = Call(raw.tool, raw.arguments, guarded, seen)
+        settings = self._live.policy.for_tool(raw.tool)
+        mode = self._mode or settings.mode
+        decision = guarded.decision
+        if mode == "observe" or guarded.run.doubts:
+            return Allow(call)
+        remaining = self._remaining(guarded, tools)
+        if mode == "enforce":
+            if guarded.lane.stopped_in is not None and guarded.lane.stopped_in == raw.turn:
+                return self._cover(call, guarded)
+            if isinstance(decision, engine.Refuse):
+                return self._refuse(call, guarded, decision, remaining)
+        if isinstance(decision, engine.Nudge) or (isinstance(decision, engine.Refuse) and not decision.repeated):
+            return self._nudge(call, guarded, decision, settings, remaining)
+        return Allow(call)
+
+    def _nudge(
+        self, call: Call, guarded: Guarded, decision: engine.Nudge | engine.Refuse, settings: ToolPolicy,
+        remaining: Remaining,
+    ) -> Allow | Nudge:  # fmt: skip
+        """Words before the dispatch: with the earlier result where that is kept, else they wait for the result."""
+        if isinstance(decision, engine.Nudge):
+            guarded.decided = decision
+        call.words = self._words.say(self._words.nudge, decision.finding, remaining)
+        kept = self._kept(guarded, settings)
+        if isinstance(kept, Absent):
+            return Allow(call)
+        self._end(call, ours=True)
+        return Nudge(call, call.words, kept)
+
+    def _refuse(self, call: Call, guarded: Guarded, decision: engine.Refuse, remaining: Remaining) -> Refuse:
+        guarded.decided = decision
+        finding, lane = decision.finding, guarded.lane
+        taken = self._end(call, ours=True)
+        with self._lock:
+            lane.refused += 1
+            stops = finding.kind == "indeterminate" or lane.refused > self._refusals
+            if stops:
+                lane.stopped_in = guarded.call.turn
+        denied(self._live, guarded, finding.kind, taken)
+        kept = self._kept(guarded, self._live.policy.for_tool(call.tool))
+        earlier = "" if isinstance(kept, Absent) else text_of(kept)
+        if not stops:
+            return Refuse(call, self._words.say(self._words.refuse, finding, remaining, earlier))
+        text = self._words.say(self._words.stop, finding, remaining, earlier)
+        return Refuse(call, text, loop_detected(guarded, finding, remaining))
+
+    def _cover(self, call: Call, guarded: Guarded) -> Refuse:
+        """A call of a step that was stopped: it gets its answer, and is not dispatched."""
+        taken = self._end(call, ours=True)
+        denied(self._live, guarded, next(reversed(guarded.lane.found), ""), taken)
+        return Refuse(call, self._words.covered)
+
+    # After it -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def inside(call: Call) -> AbstractContextManager[None]:
+        """Put around the dispatch: spans that start in it are known as this call's."""
+        return inside(call.guarded)
+
+    def after(
+        self,
+        call: Call,
+        result: object = ABSENT,
+        *,
+        is_error: bool = False,
+        error_type: str | None = None,
+        error_message: str | None = None,
+    ) -> Allow | Nudge:
+        """A dispatched call has ended with a result (`ABSENT`: none is known). What the model is to be told with it."""
+        guarded = call.guarded
+        if guarded is None:
+            return Allow(call)
+        try:
+            taken = self._end(call, result, is_error=is_error, error_type=error_type, error_message=error_message)
+            settings = self._live.policy.for_tool(call.tool)
+            mode = self._mode or settings.mode
+            if mode == "observe":
+                return Allow(call)
+            if not is_error and error_type is None and not isinstance(result, Absent):
+                self._keep(guarded, settings, result)
+            text = self._earned(call, guarded, taken)
+            return Nudge(call, text) if text else Allow(call)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+            return Allow(call)
+
+    def failed(self, call: Call, error: BaseException) -> None:
+        """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
+
+        A cancelled call may have taken effect: of a declared write nobody knows.
+        """
+        answer = self.after(call, error_type=type(error).__qualname__, is_error=True, error_message=str(error))
+        if isinstance(answer, Nudge) and call.guarded is not None:
+            with self._lock:
+                if len(self._pending) >= _PENDING:
+                    del self._pending[next(iter(self._pending))]
+                self._pending[self._whose(call.guarded)] = answer.text
+
+    def _earned(self, call: Call, guarded: Guarded, taken: Taken | None) -> str:
+        """The words that go with a result: decided before, found with it, or left over from a call that raised."""
+        with self._lock:
+            text = self._pending.pop(self._whose(guarded), "")
+        if call.words or guarded.run.doubts or taken is None:
+            return call.words or text
+        for found in taken.found:
+            if found.finding.action == "nudge":
+                return self._words.say(self._words.nudge, found.finding, self._remaining(guarded, tuple(self._tools)))
+        return text
+
+    def ended(self, stop: LoopDetected) -> LoopDetected:
+        """The agent's turn is over and what stopped it is out: record it, and give the error back to be raised."""
+        try:
+            stopped(self._live, stop)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+        return stop
+
+    # What the application tells -----------------------------------------------------------------------------------
+
+    def state(self, value: object, *, run: str | None = None, agent: str | None = None) -> None:
+        """The application's own state now, any JSON: with it, it alone decides whether the agent gets anywhere."""
+        try:
+            run_id, trace_id, given = self._here(run)
+            self._live.state(run_id, trace_id, agent or given, value)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+
+    def user_message(self, *, run: str | None = None, agent: str | None = None) -> None:
+        """A user spoke (to one agent; None: to all): what was repeated before is no repetition any more."""
+        try:
+            run_id, trace_id, _ = self._here(run)
+            self._live.user_message(run_id, trace_id, agent or "")
+            with self._lock:
+                self._results.forget(run_id or trace_id)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+
+    def finish(self, reason: str = "", *, run: str | None = None) -> None:
+        """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
+        try:
+            run_id, trace_id, _ = self._here(run)
+            known = reason if reason in TERMINATION_REASONS else ""
+            if reason and not known:
+                allowed = ", ".join(f"`{one}`" for one in TERMINATION_REASONS)
+                self._edge.warn("reason", "unknown termination reason, expected one of %s; left out", allowed)
+            span = trace.get_current_span().get_span_context()
+            self._live.finish(run_id, trace_id, known, span if span.is_valid else None)
+            with self._lock:
+                self._results.forget(run_id or trace_id)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+
+    def report_blocked(self, tried: Sequence[str] = (), needed: Sequence[str] = (), *, run: str | None = None) -> str:  # noqa: ARG002 - what was tried stays in the conversation
+        """The tool `report_blocked`: count what the agent needs, and tell it to hand over."""
+        try:
+            run_id, trace_id, agent = self._here(run)
+            origin = Origin(run_id or trace_id, agent, policy_version=self._live.policy_version)
+            said = [needed] if isinstance(needed, str) else needed
+            blocked(self._live, origin, said, may_quote=self._settings.content == "keep")
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+        return "Recorded. Do not call more tools; tell the user what you tried and what you need."
+
+    # Inside -------------------------------------------------------------------------------------------------------
+
+    def _here(self, run: str | None) -> tuple[str, str, str]:
+        """The run, trace and agent that this code runs for."""
+        around = surroundings_of(otel_context.get_current())
+        span = trace.get_current_span().get_span_context()
+        trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else self._own_run
+        run_id = around.given_run or run or around.run_id or around.agent_call_id or around.conversation_id or ""
+        return run_id, trace_id, around.given_agent or around.agent or ""
+
+    def _seen(self, raw: RawCall) -> Sighting:
+        context = otel_context.get_current()
+        span = trace.get_current_span(context).get_span_context()
+        trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else ""
+        where = place(raw, trace_id=trace_id or self._own_run, surroundings=surroundings_of(context))
+        return Sighting(
+            raw, where, self._attributes, self._resource, trace_id, "", span if span.is_valid else None, time_ns(), 0,
+            where.turn, where.turn is not None, guarded_in(context),
+        )  # fmt: skip
+
+    def _end(  # noqa: PLR0913 - what a framework may know of a result
+        self, call: Call, result: object = ABSENT, *, is_error: bool = False, error_type: str | None = None,
+        error_message: str | None = None, ours: bool = False,
+    ) -> Taken | None:  # fmt: skip
+        guarded, seen = call.guarded, call.seen
+        if guarded is None or seen is None:
+            return None
+        raw = msgspec.structs.replace(
+            seen.raw, result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
+            error_message=error_message,
+        )  # fmt: skip
+        return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
+
+    def _remaining(self, guarded: Guarded, tools: tuple[str, ...]) -> Remaining:
+        exhausted = {one.tool for _, one in guarded.lane.history.episodes.items() if one.tool}
+        asking = tuple(sorted(self._live.policy.ask_user.intersection(tools) if tools else self._live.policy.ask_user))
+        return Remaining(tools, frozenset(exhausted), asking)
+
+    @staticmethod
+    def _whose(guarded: Guarded) -> tuple[str, str]:
+        return guarded.run.run_id, guarded.lane.agent
+
+    def _kept(self, guarded: Guarded, settings: ToolPolicy) -> object:
+        key = (*self._whose(guarded), guarded.call.fingerprint or "")
+        with self._lock:
+            return self._results.get(key, settings, monotonic_ns())
+
+    def _keep(self, guarded: Guarded, settings: ToolPolicy, result: object) -> None:
+        if guarded.call.fingerprint is not None:
+            key = (*self._whose(guarded), guarded.call.fingerprint)
+            with self._lock:
+                self._results.put(key, result, settings, monotonic_ns())
