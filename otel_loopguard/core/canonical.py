@@ -52,8 +52,11 @@ def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
 
 def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes | Unknown]:
     """What `load` and then `encode` give, at less cost than both. Never raises."""
-    data = load(value)
-    return data, _encoded(data, _plan_of(rules))
+    plan = _plan_of(rules)
+    read = native_read(value)
+    data = _loaded(value, read)
+    found = plan.native(read) if read is not None and plan.simple and not isinstance(data, Unknown) else None
+    return data, _encoded(data, plan) if found is None else found
 
 
 def plain_load(value: object) -> object:

@@ -54,7 +54,7 @@ def _write(data: object, levels: int, pieces: list[str]) -> None:
         pieces.append(encode_basestring(data))
     elif isinstance(data, int | float | Decimal):
         pieces.append(number_text(data))
-    elif not levels:
+    elif data and not levels:
         raise UnreadableError("too_large")
     elif isinstance(data, dict | Pairs):
         members = data if isinstance(data, Pairs) else sorted(data.items(), key=_member_order)

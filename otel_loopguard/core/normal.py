@@ -119,7 +119,7 @@ class Normal:
             return data
         if isinstance(data, int | float | Decimal):
             return self._number(data, places)
-        if not levels:
+        if data and not levels:
             raise UnreadableError("too_large")
         if isinstance(data, dict | Pairs):
             return object_of(self._members(data, field, levels - 1, fold=fold, places=places))

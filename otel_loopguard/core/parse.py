@@ -43,7 +43,7 @@ def _deeper(text: str) -> bool:
         first = text[token.start()]
         if first in "[{":
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > MAX_DEPTH + 1:  # an empty one may stand in the deepest
                 return True
         elif first != '"':
             depth -= 1

@@ -47,7 +47,7 @@ def _uniform(data: object, levels: int) -> object:
         return data
     if isinstance(data, int | float | Decimal):
         return uniform_number(data)
-    if not levels:
+    if data and not levels:
         raise UnreadableError("too_large")
     if isinstance(data, dict | Pairs):
         members: list[tuple[str, object]] = []

@@ -17,7 +17,7 @@ MAX_BYTES: Final = 8 * 1024 * 1024
 which is what the host may notice once."""
 
 MAX_DEPTH: Final = 254
-"""Deepest nesting: a document is at depth 1 in its outermost object or list. The JSON encoder's own limit."""
+"""Most objects and lists in one another, an empty one in the deepest not counted: the native encoder's own limit."""
 
 MAX_DIGITS: Final = 10_000
 """Longest integer, in decimal digits; converting one costs the square of its length."""

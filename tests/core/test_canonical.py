@@ -48,7 +48,9 @@ _NUMBERS = (
     st.integers()
     | st.integers(min_value=-(2**70), max_value=2**70)
     | st.floats()
-    | st.sampled_from([0.0, -0.0, 1.0, 1e16, 1e21, 1e22, 1e23, 2.0**60, 2**53, 2**53 + 1, 1e-5, 1e-6, 1e-7, 5e-324, 10**400])
+    | st.sampled_from(
+        [0.0, -0.0, 1.0, 1e16, 1e21, 1e22, 1e23, 2.0**60, 2**53, 2**53 + 1, 1e-5, 1e-6, 1e-7, 5e-324, 10**400]
+    )
 )
 _KEYS = _TEXTS | st.sampled_from(["request_id", "timestamp", "a", "b", "c"])
 DATA = st.recursive(
@@ -83,7 +85,11 @@ def as_json(value: object) -> str:
 
 def same(left: object, right: object) -> bool:
     """Equality of uniform data by what it says, with NaN equal to itself and 1 unlike True."""
-    return repr(left) == repr(right) if not isinstance(left, Unknown) else isinstance(right, Unknown) and left.reason == right.reason
+    return (
+        repr(left) == repr(right)
+        if not isinstance(left, Unknown)
+        else isinstance(right, Unknown) and left.reason == right.reason
+    )
 
 
 def ordered(data: Any) -> Any:
@@ -130,8 +136,10 @@ def test_every_way_to_the_bytes_agrees(value: object, rules: ArgumentRules) -> N
 
 # RFC 8785 ---------------------------------------------------------------------------------------------------------
 
-_JCS_TEXTS = st.text().filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text)).map(
-    lambda text: unicodedata.normalize("NFC", text)
+_JCS_TEXTS = (
+    st.text()
+    .filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text))
+    .map(lambda text: unicodedata.normalize("NFC", text))
 )
 _JCS_NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False).filter(
     lambda number: abs(number) < 2**53
@@ -146,7 +154,7 @@ _JCS = st.recursive(
 @given(st.dictionaries(_JCS_TEXTS, _JCS, max_size=6) | st.lists(_JCS, max_size=6))
 @example({"\U0001f600": 1, "\ue000": 2, "\uff21": 3, "z": 4, "\u20ac": 5})
 @example([1e-6, 1e-7, 9.5e-7, 1.5e-10, 0.1, 123456789.125, 5e-324, -0.0, 1.0, 4.35, 1e-5, 0.000123])
-@example(["\x00\x08\t\n\x0c\r\x1f\x7f\u2028\"\\/"])
+@example(['\x00\x08\t\n\x0c\r\x1f\x7f\u2028"\\/'])
 def test_strict_is_rfc_8785(value: Any) -> None:
     """In profile `strict` the bytes are those of the standard: NFC texts, integers below 2^53, doubles that are not
     integral."""
@@ -317,7 +325,10 @@ def test_content_that_was_withheld_is_unknown(value: object, reason: str, rules:
     assert found.reason == reason
 
 
-@pytest.mark.parametrize("text", ["what does [REDACTED] mean", "redacted", "elided lines", "N/A", "None", "[truncated] at the start", "<b>", "***"])
+@pytest.mark.parametrize(
+    "text",
+    ["what does [REDACTED] mean", "redacted", "elided lines", "N/A", "None", "[truncated] at the start", "<b>", "***"],
+)
 def test_a_text_about_redaction_is_content(text: str) -> None:
     """A longer text that mentions a placeholder, or a common word, is content."""
     assert form({"q": text}) == json.dumps({"q": text}, separators=(",", ":"))
@@ -331,10 +342,10 @@ def test_unknown_is_equal_to_nothing() -> None:
 # Bounds -----------------------------------------------------------------------------------------------------------
 
 
-def nested(depth: int) -> object:
-    """A list in a list, ``depth`` deep."""
-    value: object = []
-    for _ in range(depth - 1):
+def nested(depth: int, inner: object = 1) -> object:
+    """``inner`` in a list in a list, ``depth`` deep."""
+    value = inner
+    for _ in range(depth):
         value = [value]
     return value
 
@@ -342,13 +353,14 @@ def nested(depth: int) -> object:
 @PROFILES
 def test_depth_is_bounded(rules: ArgumentRules) -> None:
     """Nesting is read down to the stated depth, by both paths, from object and text alike; deeper is too large."""
-    deep, deeper = nested(MAX_DEPTH), nested(MAX_DEPTH + 1)
-    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
-    assert form(deep, rules) == form(text, rules) == text
-    assert plain_encode(plain_load(deep), rules) == plain_encode(plain_load(text), rules) == text.encode()
-    assert form(deeper, rules) == form(f"[{text}]", rules) == "unknown: too_large"
-    for found in (plain_load(deeper), plain_load(f"[{text}]")):
-        assert isinstance(found, Unknown)
+    for inner in ("1", "[]", "{}"):
+        text = "[" * MAX_DEPTH + inner + "]" * MAX_DEPTH
+        deep = nested(MAX_DEPTH, json.loads(inner))
+        assert form(deep, rules) == form(text, rules) == text
+        assert plain_encode(plain_load(deep), rules) == plain_encode(plain_load(text), rules) == text.encode()
+        assert form([deep], rules) == form(f"[{text}]", rules) == "unknown: too_large"
+        for found in (plain_load([deep]), plain_load(f"[{text}]")):
+            assert isinstance(found, Unknown)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +388,9 @@ def test_size_is_bounded() -> None:
     assert len(form({"a": "x" * (MAX_BYTES - 10)})) == MAX_BYTES - 2
 
 
-@pytest.mark.parametrize("text", ["1" + "0" * 20_000, "7" * 20_000, "1e9999999999999999999", "7" * 20_000 + ".5", f"[{'9' * 11_000}]"])
+@pytest.mark.parametrize(
+    "text", ["1" + "0" * 20_000, "7" * 20_000, "1e9999999999999999999", "7" * 20_000 + ".5", f"[{'9' * 11_000}]"]
+)
 def test_numbers_of_any_length_do_not_raise(text: str) -> None:
     """A number of more digits than the bound is too large; the digits that trail as noughts do not count."""
     assert form(text) in {"unknown: too_large", "1e20000"}
@@ -426,7 +440,17 @@ def test_what_is_handed_over_stays_as_it_is() -> None:
     assert repr(value) == before
 
 
-@given(st.binary() | st.text() | st.floats() | st.decimals() | st.dates() | st.uuids() | st.fractions() | st.complex_numbers(), RULES)
+@given(
+    st.binary()
+    | st.text()
+    | st.floats()
+    | st.decimals()
+    | st.dates()
+    | st.uuids()
+    | st.fractions()
+    | st.complex_numbers(),
+    RULES,
+)
 def test_nothing_raises(value: object, rules: ArgumentRules) -> None:
     """Whatever is handed over, alone or inside, gives bytes or a reason."""
     for given_ in (value, [value], {"a": value}, {"a": {"b": [value]}}):
