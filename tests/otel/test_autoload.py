@@ -15,7 +15,7 @@ import pytest
 import otel_loopguard_autoload
 from otel_loopguard_autoload import LoopGuardInstrumentor, is_enabled
 
-APPLICATION: Final = '''
+APPLICATION: Final = """
 import json, sys
 from opentelemetry import trace
 tracer = trace.get_tracer("app")
@@ -26,7 +26,7 @@ with tracer.start_as_current_span("invoke_agent a", attributes={"gen_ai.operatio
             "gen_ai.tool.call.arguments": '{"q": "canary"}', "gen_ai.tool.call.result": "[]"}):
             pass
 print("MODULES " + json.dumps(sorted(name for name in sys.modules if name.startswith("otel_loopguard"))))
-'''
+"""
 
 
 def run(tmp_path: Path, environ: Mapping[str, str], source: str = APPLICATION) -> subprocess.CompletedProcess[str]:
@@ -37,7 +37,13 @@ def run(tmp_path: Path, environ: Mapping[str, str], source: str = APPLICATION) -
     own = {name: value for name, value in os.environ.items() if not name.startswith(("LOOPGUARD_", "OTEL_"))}
     exporters = {"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"}
     return subprocess.run(
-        command, cwd=tmp_path, env={**own, **exporters, **environ}, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=tmp_path,
+        env={**own, **exporters, **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 

@@ -16,9 +16,10 @@ REDACTED = "[REDACTED]"
 
 def failing_tool(process: Process, **attributes: Any) -> None:
     """A tool call with content everywhere that raises."""
-    with pytest.raises(ValueError, match="secret"), process.tool(
-        arguments={"q": "secret"}, result="secret", **attributes
-    ) as span:
+    with (
+        pytest.raises(ValueError, match="secret"),
+        process.tool(arguments={"q": "secret"}, result="secret", **attributes) as span,
+    ):
         span.add_event("gen_ai.tool.message", {"content": "secret", "id": "call_1"})
         span.set_attribute("gen_ai.tool.call.result", "secret")
         raise ValueError("secret")
