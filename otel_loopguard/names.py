@@ -78,6 +78,8 @@ RUN_WASTED_TOKENS: Final = "loopguard.run.wasted.tokens"
 INTEGRITY_KIND: Final = "loopguard.integrity.kind"
 INTEGRITY_LEVEL: Final = "loopguard.integrity.level"
 DROP_REASON: Final = "loopguard.drop.reason"
+QUEUE_NAME: Final = "loopguard.queue.name"
+SERVER_ANSWER: Final = "loopguard.server.answer"
 
 BLOCKED_KIND: Final = "loopguard.blocked.kind"
 BLOCKED_NEEDED: Final = "loopguard.blocked.needed"
@@ -104,6 +106,14 @@ ERRORS: Final = "loopguard.errors"
 DETECTION_CALLS: Final = "loopguard.detection.calls"
 WASTED_CALLS: Final = "loopguard.wasted.calls"
 OVERHEAD_DURATION: Final = "loopguard.overhead.duration"
+LAST_RECORD_TIME: Final = "loopguard.last.record.time"
+QUEUE_SIZE: Final = "loopguard.queue.size"
+SERVER_REQUESTS: Final = "loopguard.server.requests"
+SERVER_ITEMS: Final = "loopguard.server.items"
+SERVER_LATENCY: Final = "loopguard.server.latency"
+SERVER_RUNS: Final = "loopguard.server.runs"
+SERVER_STATE_SIZE: Final = "loopguard.server.state.size"
+SERVER_CONNECTIONS: Final = "loopguard.server.connections"
 
 # Environment variables --------------------------------------------------------------------------------------------
 ENABLED: Final = "LOOPGUARD_ENABLED"
@@ -174,6 +184,8 @@ ATTRIBUTES: Final = (
     _attribute(INTEGRITY_KIND, "string", "what is in doubt: conflict, gap, unnumbered, clock or call_id"),
     _attribute(INTEGRITY_LEVEL, "string", "error (enforcement is off for the run) or info"),
     _attribute(DROP_REASON, "string", "why something was dropped"),
+    _attribute(QUEUE_NAME, "string", "of the detector: requests, or the sink that messages wait for"),
+    _attribute(SERVER_ANSWER, "string", "of the detector: accepted, partial, or why a request was refused"),
     _attribute(BLOCKED_KIND, "string", "what a blocked agent needs, one of a few words"),
     _attribute(BLOCKED_NEEDED, "string", "the same in the agent's words; only with LOOPGUARD_CONTENT=keep"),
 )  # fmt: skip
@@ -201,6 +213,14 @@ METRICS: Final = (
     Name(DETECTION_CALLS, "histogram", "{call}", "calls of a run and agent up to a finding"),
     Name(WASTED_CALLS, "histogram", "{call}", "calls after a run's first finding"),
     Name(OVERHEAD_DURATION, "histogram", "s", "time that the processor took for a tool span, sampled"),
+    Name(LAST_RECORD_TIME, "gauge", "s", "when the detector last took in a span or log record, Unix time"),
+    Name(QUEUE_SIZE, "gauge", "{item}", "what waits in the detector, by queue"),
+    Name(SERVER_REQUESTS, "counter", "{request}", "requests to the detector by answer"),
+    Name(SERVER_ITEMS, "counter", "{item}", "spans and log records that the detector took in"),
+    Name(SERVER_LATENCY, "histogram", "s", "time from a request's receipt until its calls are with their runs"),
+    Name(SERVER_RUNS, "gauge", "{run}", "runs that the detector holds"),
+    Name(SERVER_STATE_SIZE, "gauge", "By", "state of all runs that the detector holds"),
+    Name(SERVER_CONNECTIONS, "gauge", "{connection}", "open HTTP connections of the detector"),
 )
 
 VARIABLES: Final = (
