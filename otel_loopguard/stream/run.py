@@ -88,6 +88,10 @@ class Run:
             self._ending = None
         return events
 
+    def rule(self, engine: Engine) -> None:
+        """Judge by another policy from now on."""
+        self._engine = engine
+
     def due(self) -> int | None:
         """When the run wants to be woken; None while nothing waits."""
         waits = [] if self._ending is None else [self._ending[0]]
