@@ -1,0 +1,72 @@
+"""The seam of a host of runs: arrivals and the time go in, what runs say comes out.
+
+Not a server: a host of runs does no input or output of its own, reads no clock and starts no thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from otel_loopguard.stream.events import RunEvent
+from otel_loopguard.stream.reader import Ending
+from otel_loopguard.stream.trace import Span
+
+__all__ = ["Arrival", "Limits", "Runtime", "Said"]
+
+_SECOND = 1_000_000_000
+
+
+class Arrival(NamedTuple):
+    """One thing that came in for a tenant."""
+
+    tenant: str
+    item: Span | Ending
+
+
+class Said(NamedTuple):
+    """One thing that a tenant's run says."""
+
+    tenant: str
+    event: RunEvent
+    reported: bool = False
+    """A process has said the same."""
+    strongest: int = 0
+    """Of the run's findings so far: 0 none, 1 a nudge, 2 a stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of a host; times in nanoseconds."""
+
+    lateness: int = 10 * _SECOND
+    """How long copies and earlier calls are waited for, and, half as long before that, the spans around a call."""
+    idle: int = 30 * 60 * _SECOND
+    """A run that is silent for so long has ended; it may go on."""
+    age: int = 24 * 60 * 60 * _SECOND
+    """A run that is silent for so long is forgotten."""
+    runs: int = 100_000
+    """Runs at a time; the one that ended and was silent longest makes room for a new one."""
+    state: int = 1 << 30
+    """Bytes of all runs' packed state, as `runs`."""
+    awake: int = 20_000
+    """Runs that are held as objects; others are held packed, which takes a twentieth of the memory."""
+    waiting: int = 4096
+    """Records of one run that wait for its other records."""
+
+
+class Runtime(Protocol):
+    """A host of runs."""
+
+    def take(self, arrivals: Sequence[Arrival], now: int) -> list[Said]:
+        """Take in what came at one moment."""
+        ...
+
+    def on_time(self, now: int) -> list[Said]:
+        """Do what is due by now."""
+        ...
+
+    def due(self) -> int | None:
+        """When `on_time` wants to be called; None while nothing waits."""
+        ...

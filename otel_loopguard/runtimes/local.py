@@ -1,0 +1,211 @@
+"""A host of runs in this process: what comes in finds its run, what is due is done, in the order of time.
+
+Not a server and not a store: it is told what came, numbered, and what time it is, and gives back what runs say. That
+is a function of its input alone, so a host that starts from saved states and is given again what came since says and
+knows the same: an arrival or a wake-up that a run's state holds already is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+
+from otel_loopguard.core.engine import Engine
+from otel_loopguard.runtimes._base import Arrival, Limits, Said
+from otel_loopguard.runtimes.roster import Roster
+from otel_loopguard.runtimes.seat import Key, Packed, Seat
+from otel_loopguard.stream.events import Found, Observed, RunEnd, RunEvent
+from otel_loopguard.stream.reader import Ending
+from otel_loopguard.stream.trace import Span
+from otel_loopguard.stream.window import Placed, TraceEnd, Window
+
+__all__ = ["LocalRuntime"]
+
+_STRENGTH = {"info": 0, "nudge": 1, "stop": 2}
+
+
+class LocalRuntime:
+    """Runs by tenant and run id."""
+
+    def __init__(
+        self, engine: Engine, limits: Limits | None = None, failed: Callable[[Exception], None] = lambda _: None
+    ) -> None:
+        """``failed`` hears of a run that could not be judged, by a mistake of ours; that run is given up."""
+        self.limits = Limits() if limits is None else limits
+        self.window = Window(self.limits.lateness // 2)
+        self.roster = Roster(engine, self.limits)
+        self._failed = failed
+        self._timers: list[tuple[int, Key]] = []
+        self.number = -1
+        """Of the last arrivals."""
+        self.time = -1
+        """Everything that was due by then is done."""
+        self._saved: dict[Key, tuple[int, int]] = {}
+        """What is part of a run's saved state: wake-ups up to a time, arrivals up to a number."""
+
+    # What comes in ------------------------------------------------------------------------------------------------
+
+    def take(self, arrivals: Sequence[Arrival], now: int, number: int | None = None) -> list[Said]:
+        """Take in what came at one moment, under a number that grows with every call."""
+        said = self.on_time(now)
+        self.number = self.number + 1 if number is None else number
+        for tenant, item in arrivals:
+            if isinstance(item, Ending):
+                self._end((tenant, item.run_id), item.reason, now, told=True)
+                continue
+            placed = self.window.add(tenant, item, now)
+            if placed is not None:
+                self._place(placed, now, said, is_arrival=True)
+        self.roster.rest()
+        return said
+
+    def on_time(self, now: int) -> list[Said]:
+        """Do what is due by now, each at its own time."""
+        said: list[Said] = []
+        while True:
+            placing = self.window.due()
+            waking = self._timers[0][0] if self._timers else None
+            at = _earlier(placing, waking)
+            if at is None or at > now:
+                break
+            self.time = max(self.time, at)
+            if placing == at:
+                for found in self.window.take(at):
+                    if isinstance(found, TraceEnd):
+                        self._end_trace(found, at)
+                    else:
+                        self._place(found, at, said, is_arrival=False)
+            else:
+                self._wake(*heappop(self._timers), said)
+        self.time = max(self.time, now)
+        return said
+
+    def due(self) -> int | None:
+        """When `on_time` has something to do."""
+        return _earlier(self.window.due(), self._timers[0][0] if self._timers else None)
+
+    def is_new(self, tenant: str, span: Span) -> bool:
+        """Whether a call may begin a run that is not known yet."""
+        named = None if span.hints is None else span.hints.run_id
+        return (tenant, named or span.trace_id) not in self.roster and not self.window.knows(tenant, span.trace_id)
+
+    def _place(self, placed: Placed, now: int, said: list[Said], *, is_arrival: bool) -> None:
+        key = placed.tenant, placed.record.run_id
+        seat = self._seat(key, now)
+        if self._saved and self._knows(key, now, is_arrival=is_arrival):
+            return
+        seat.last = now
+        try:
+            self._say(key, seat, seat.run.on_record(placed.record, now), said)
+        except Exception as error:  # noqa: BLE001 - one run must not take all others with it
+            self._give_up(key, error)
+            return
+        self._after(key, seat, now)
+
+    def _end(self, key: Key, reason: str, now: int, *, told: bool) -> None:
+        """A process says that its run ended; calls of it may still wait for their places."""
+        seat = self._seat(key, now)
+        if self._saved and self._knows(key, now, is_arrival=told):
+            return
+        seat.told = seat.told or told
+        seat.run.on_end(reason, now + self.limits.lateness // 2)
+        self._after(key, seat, now)
+
+    def _end_trace(self, end: TraceEnd, now: int) -> None:
+        """The trace of a run ended that nobody named."""
+        key = end.tenant, end.trace_id
+        if key in self.roster:
+            self._end(key, "", now, told=False)
+
+    def _seat(self, key: Key, now: int) -> Seat:
+        seat = self.roster.find(key)
+        if seat is None:
+            if self.roster.is_full:
+                self.roster.make_room()
+            seat = self.roster.make(key, now)
+        return seat
+
+    def _knows(self, key: Key, now: int, *, is_arrival: bool) -> bool:
+        time, number = self._saved.get(key, (-1, -1))
+        return self.number <= number if is_arrival else now <= time
+
+    # Time ---------------------------------------------------------------------------------------------------------
+
+    def _wake(self, at: int, key: Key, said: list[Said]) -> None:
+        if self.roster.expired(key, at - self.limits.age):
+            self.roster.forget(key, "age")
+            return
+        seat = self.roster.find(key)
+        if seat is None or seat.timer != at:
+            return
+        seat.timer = None
+        if seat.ended and seat.last + self.limits.age <= at:
+            self.roster.forget(key, "age")
+            return
+        if not seat.ended and seat.last + self.limits.idle <= at:
+            seat.ended = True
+            seat.run.on_end("", at)
+        try:
+            self._say(key, seat, seat.run.on_time(at), said)
+        except Exception as error:  # noqa: BLE001 - one run must not take all others with it
+            self._give_up(key, error)
+            return
+        self._after(key, seat, at)
+
+    def _give_up(self, key: Key, error: Exception) -> None:
+        self.roster.forget(key, "error")
+        self._failed(error)
+
+    def _after(self, key: Key, seat: Seat, now: int) -> None:
+        self.roster.changed(key, now)
+        due = max(seat.due(self.limits.idle, self.limits.age), now)
+        if seat.timer is None or due < seat.timer:
+            seat.timer = due
+            heappush(self._timers, (due, key))
+
+    # What runs say ------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _say(key: Key, seat: Seat, events: Iterable[RunEvent], said: list[Said]) -> None:
+        for event in events:
+            reported = False
+            if isinstance(event, Observed):
+                seat.ended = False
+            elif isinstance(event, Found):
+                seat.strongest = max(seat.strongest, _STRENGTH[event.finding.action])
+                reported = event.reported
+            elif isinstance(event, RunEnd):
+                reported, seat.told, seat.ended = seat.told, False, True
+            said.append(Said(key[0], event, reported, seat.strongest))
+
+    # What is kept -------------------------------------------------------------------------------------------------
+
+    def unsaved(self, until: int) -> list[Key]:
+        """The runs that changed up to a time and were not saved since, and those that are gone."""
+        return [key for key, since in self.roster.unsaved.items() if since is None or since <= until]
+
+    def save(self, keys: Iterable[Key]) -> Iterator[tuple[Key, Packed | None]]:
+        """The states of some unsaved runs, None for one that is gone; they count as saved from now on."""
+        return self.roster.saved(keys)
+
+    def needs(self, now: int) -> int:
+        """Arrivals from this time on must be given again to a host that starts from the saved states."""
+        first = next((since for since in self.roster.unsaved.values() if since is not None), now)
+        return min(first, now) - self.window.memory
+
+    def put(self, key: Key, packed: Packed, time: int, number: int) -> None:
+        """A run as it was saved when the host had come to a time and a number; before anything is taken in."""
+        self.roster.put(key, packed)
+        self._saved[key] = time, number
+        if packed.timer is not None:
+            heappush(self._timers, (packed.timer, key))
+
+    def caught_up(self) -> None:
+        """Everything since the states were saved has been given again."""
+        self._saved.clear()
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
