@@ -1,0 +1,103 @@
+"""What the server counts: what runs say, requests by their answer, how long things take.
+
+Not their text: a page or a sink asks. Attribute values are few: never a run id, a fingerprint or a tenant.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import Final
+
+from otel_loopguard import names
+from otel_loopguard.emit import BUCKETS, Counters
+from otel_loopguard.errors import StoreError
+from otel_loopguard.runtimes import Said
+from otel_loopguard.service.intake import Accepted, Answer
+from otel_loopguard.stream.events import Found, Integrity, Nudged, Observed, RunEnd
+
+__all__ = ["Histogram", "Numbers"]
+
+_VERDICTS: Final = ("allow", "nudge", "stop")
+_LATENCY: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+
+class Histogram:
+    """Counts of values by bucket."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def add(self, value: float) -> None:
+        """One value more; a bound belongs to its bucket."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+
+class Numbers:
+    """One server's totals since its start."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.answers: Counter[str] = Counter()
+        """Requests by answer: `accepted`, `partial` or why they were refused."""
+        self.items = 0
+        """Spans and log records taken in."""
+        self.last_record = 0
+        """Unix time in nanoseconds."""
+        self.latency = Histogram(_LATENCY)
+        self.detection = Histogram(BUCKETS[names.DETECTION_CALLS])
+        self.wasted = Histogram(BUCKETS[names.WASTED_CALLS])
+
+    def count(self, said: Said) -> None:
+        """One thing that a run says."""
+        event = said.event
+        if isinstance(event, Observed):
+            self.counters.add(names.TOOL_CALLS, (event.tool, event.agent))
+        elif isinstance(event, Found):
+            finding = event.finding
+            self.counters.add(names.FINDINGS, (finding.kind, finding.action, finding.tool, event.agent))
+            if finding.action != "info":
+                self.detection.add(event.finding.sequence)
+        elif isinstance(event, Nudged):
+            self.counters.add(names.NUDGES, (event.outcome.result,))
+        elif isinstance(event, Integrity):
+            self.counters.add(names.INTEGRITY_FINDINGS, (event.kind,))
+        elif isinstance(event, RunEnd):
+            self.counters.add(names.RUNS, (_VERDICTS[said.strongest],))
+            if said.strongest:
+                self.wasted.add(event.wasted_calls)
+
+    def answered(self, answer: Answer) -> None:
+        """A request got its answer."""
+        if isinstance(answer, Accepted):
+            self.answers["partial" if answer.rejected else "accepted"] += 1
+        else:
+            self.answers[answer.reason] += 1
+
+    def refused(self, reason: str, count: int = 1) -> None:
+        """Requests were refused before they were read."""
+        self.answers[reason] += count
+
+    def took(self, nanoseconds: int) -> None:
+        """Time from a request's receipt until its calls were with their runs."""
+        self.latency.add(nanoseconds / 1e9)
+
+    def store_failed(self, error: StoreError) -> None:
+        """The state file could not be written."""
+        self.counters.add(names.ERRORS, (f"store_{error.problem}",))
+
+    def failed(self, kind: str) -> None:
+        """Something of ours went wrong."""
+        self.counters.add(names.ERRORS, (kind,))
+
+    def mistaken(self, error: Exception) -> None:
+        """We made a mistake; its words may hold content, its type does not."""
+        self.failed(type(error).__name__)
+
+    def dropped(self, reason: str, count: int = 1) -> None:
+        """Something was given up, for a reason that a limit names."""
+        if count:
+            self.counters.add(names.DROPPED, (reason,), count)

@@ -1,0 +1,141 @@
+"""Requests into arrivals: OTLP is decoded, calls are read and fingerprinted, and content ends here.
+
+Not a receiver and not the detector: it is given bytes and knows the policy and the keys in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from otel_loopguard import names
+from otel_loopguard.conventions import Record
+from otel_loopguard.core.fingerprint import Keyring, KeyScope
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.errors import RecordError
+from otel_loopguard.service.intake import Request
+from otel_loopguard.stream.otlp import log_records, trace_records
+from otel_loopguard.stream.otlp_json import records
+from otel_loopguard.stream.reader import Ending, RecordReader, read_ending
+from otel_loopguard.stream.trace import Span
+
+__all__ = ["OWN_SERVICE", "MalformedError", "Read", "Reading", "TooManyError"]
+
+OWN_SERVICE: Final = "otel-loopguard"
+"""Service name of what the detector itself sends: it must not hear its own voice."""
+_MOST_ITEMS: Final = 65_536
+"""Spans of a request. One that has ids and times has more than 64 bytes, so 4 MiB of real ones are fewer; empty ones
+take two bytes each and cost as much time as others."""
+_LONGEST: Final = 256
+"""Characters of an id or a name that are kept: those of every instrumentation are shorter."""
+
+
+class MalformedError(ValueError):
+    """The body is no OTLP; the message never quotes it."""
+
+
+class TooManyError(ValueError):
+    """The request has more items than any real one of its size."""
+
+
+@dataclass(slots=True)
+class Read:
+    """What a request told, without content."""
+
+    spans: list[Span] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    items: int = 0
+    """Spans and log records, whatever they were."""
+    rejected: int = 0
+    """Those whose run id, trace id or name is too long to be one."""
+
+
+class Reading:
+    """Reads requests under the policy and keys in force."""
+
+    def __init__(
+        self,
+        policy: Callable[[], Policy],
+        keyring: Callable[[], Keyring],
+        key_scope: KeyScope = "environment",
+        failed: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        """``policy`` and ``keyring`` give the same object until it changes; ``failed`` hears of a record that could
+        not be read, by a mistake of ours.
+        """
+        self._failed = failed
+        self._policy = policy
+        self._keyring = keyring
+        self._scope = key_scope
+        self._made_from: tuple[Policy, Keyring] = (policy(), keyring())
+        self._reader = RecordReader(*self._made_from, key_scope)
+
+    def read(self, request: Request) -> Read:
+        """What a request tells; raises `MalformedError` or `TooManyError`."""
+        sources = self._policy(), self._keyring()
+        if sources[0] is not self._made_from[0] or sources[1] is not self._made_from[1]:
+            self._made_from = sources
+            self._reader = RecordReader(*sources, self._scope)
+        read = Read()
+        reader = self._reader
+        for record in _json(request) if request.is_json else _protobuf(request):
+            read.items += 1
+            if read.items > _MOST_ITEMS:
+                raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
+            if record.signal == "log":
+                if record.scope == names.SCOPE and record.resource.get("service.name") == OWN_SERVICE:
+                    continue
+                ending = read_ending(record)
+                if ending is not None:
+                    read.endings.append(ending)
+                    continue
+            try:
+                span = reader.read(record)
+            except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
+                self._failed(error)
+                read.rejected += 1
+                continue
+            if span is None:
+                continue
+            if span.hints is not None and _too_long(span):
+                read.rejected += 1
+            else:
+                read.spans.append(span)
+        return read
+
+
+def _too_long(span: Span) -> bool:
+    hints, call = span.hints, span.call
+    texts = () if hints is None else (hints.run_id, hints.agent_call_id, hints.conversation_id, hints.agent)
+    names_ = () if call is None else (call.call.tool, call.call.call_id, call.process_id, call.call.handoff_to)
+    return any(text is not None and len(text) > _LONGEST for text in (*texts, *names_))
+
+
+def _protobuf(request: Request) -> Iterator[Record]:
+    try:
+        if request.signal == "traces":
+            return trace_records(ExportTraceServiceRequest.FromString(request.body))
+        return log_records(ExportLogsServiceRequest.FromString(request.body))
+    except DecodeError:
+        raise MalformedError(f"the body is no protobuf message of OTLP {request.signal}") from None
+
+
+def _json(request: Request) -> Iterator[Record]:
+    wanted = ("resourceSpans", "resource_spans") if request.signal == "traces" else ("resourceLogs", "resource_logs")
+    try:
+        document = msgspec.json.decode(request.body)
+        if not isinstance(document, dict):
+            raise MalformedError("the body is no JSON object")
+        return iter(list(records({name: document[name] for name in wanted if name in document})))
+    except RecordError as error:
+        raise MalformedError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise MalformedError("the body is no JSON text in UTF-8") from None
+    except RecursionError:
+        raise MalformedError("values are nested too deep") from None
