@@ -38,6 +38,7 @@ from otel_loopguard.live import (
     Taken,
     Tell,
     enlist,
+    given_in,
     guarded_in,
     inside,
     shared,
@@ -214,6 +215,15 @@ class Guard:
         denied(self._live, guarded, next(reversed(guarded.lane.found), ""), taken)
         return Refuse(call, self._words.covered)
 
+    def cover(self, call: Call) -> Refuse:
+        """Refuse a call that was allowed and not yet dispatched, because another call of the step stops the agent."""
+        try:
+            if call.guarded is not None:
+                return self._cover(call, call.guarded)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+        return Refuse(call, self._words.covered)
+
     # After it -----------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -299,6 +309,11 @@ class Guard:
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
+    def new_message(self, run: str | None) -> None:
+        """A framework begins to work on a user's message. Where the application names the run, it says that itself."""
+        if given_in(otel_context.get_current()).run_id is None:
+            self.user_message(run=run)
+
     def finish(self, reason: str = "", *, run: str | None = None) -> None:
         """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
         try:
@@ -359,9 +374,8 @@ class Guard:
         return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
 
     def _remaining(self, guarded: Guarded, tools: tuple[str, ...]) -> Remaining:
-        exhausted = {one.tool for _, one in guarded.lane.history.episodes.items() if one.tool}
         asking = tuple(sorted(self._live.policy.ask_user.intersection(tools) if tools else self._live.policy.ask_user))
-        return Remaining(tools, frozenset(exhausted), asking)
+        return Remaining(tools, frozenset(list(guarded.lane.told)), asking)
 
     @staticmethod
     def _whose(guarded: Guarded) -> tuple[str, str]:

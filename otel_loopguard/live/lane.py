@@ -18,6 +18,9 @@ _TURNS_KNOWN: Final = 4
 """Model decisions whose late calls still find their number: a call seldom ends after the next but one decision."""
 
 
+_TOOLS_TOLD: Final = 32
+
+
 class Seat(NamedTuple):
     """Where a call of the history is seen from outside."""
 
@@ -36,6 +39,7 @@ class Lane:
     __slots__ = (
         "_seats", "_turn_number", "_turns", "agent", "found", "history", "number", "process_id", "refused", "state",
         "stopped_in",
+        "told",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory, agent: str, process_id: str) -> None:
@@ -50,12 +54,21 @@ class Lane:
         self._turn_number = 0
         self.found: dict[str, str] = {}
         """Id of the newest nudge or stop by kind."""
+        self.told: dict[str, None] = {}
+        """Tools that were found to repeat themselves and have brought nothing new since, bounded."""
         self.refused = 0
         """Calls that a guard refused since anything new came."""
         self.stopped_in: Turn = None
         """The model decision in which a guard stopped the agent: none of its calls is dispatched any more."""
         self.state: str | None = None
         """Fingerprint of the application's own state, for the next call that ends."""
+
+    def tell(self, tool: str) -> None:
+        """A tool was found to repeat itself."""
+        self.told.pop(tool, None)
+        self.told[tool] = None
+        if len(self.told) > _TOOLS_TOLD:
+            del self.told[next(iter(self.told))]
 
     def next_number(self) -> int:
         """The number of a call that ends now."""

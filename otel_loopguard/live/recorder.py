@@ -166,10 +166,13 @@ class Recorder:
         run.count(observation)
         if observation.outcome in _HAPPENED and observation.progress in _NEW:
             lane.refused = 0
+            lane.told.pop(call.tool, None)
         self.counters.add(names.TOOL_CALLS, (call.tool, lane.agent))
         if observation.findings or observation.nudges:
             report = Report(engine, self.counters) if report is None else report
             taken.found = report.found(run, lane, observation.findings, _unseen(taken))
+            if taken.found:
+                lane.tell(call.tool)
             report.followed(run, lane, observation.nudges)
             self.has_findings = self.has_findings or bool(taken.found)
         return report

@@ -1,0 +1,215 @@
+"""LangChain and LangGraph agents (`langchain.agents.create_agent`, langchain 1.0 and newer): a middleware.
+
+Not for a bare `ToolNode` in a graph of one's own: give that `wrap_tool_call=middleware.wrap_tool_call`, which refuses
+and nudges, but has no way to end the graph.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from otel_loopguard.errors import LoopDetected, MissingExtraError
+
+from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
+from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
+from ._guard import Guard
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, hook_config
+    from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.config import get_config
+except ImportError as error:
+    raise MissingExtraError("langchain") from error
+
+__all__ = ["LoopguardMiddleware", "stop_of"]
+
+_WAITING: Final = 4096
+"""Calls admitted and not yet dispatched; one that is forgotten is judged again at its dispatch."""
+_KEY: Final = "loopguard"
+
+
+class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
+    """Judges all calls of a model's message before any is dispatched: refused ones are answered in their place.
+
+    A stop answers every call of the message, adds a last message of the agent's and ends the graph; `stop_of` finds
+    it in the result. The run is the one that `otel_loopguard.run()` names, else the thread, else the conversation.
+    """
+
+    def __init__(self, guard: Guard, *, agent: str | None = None, report_blocked: bool = False) -> None:
+        """``report_blocked`` gives the agent a tool of that name, which changes what the model is offered."""
+        super().__init__()
+        self.guard = guard
+        self.agent = agent
+        self.tools = [_report_blocked(guard)] if report_blocked else []
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[tuple[str, str], Call] = OrderedDict()
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
+        """A new human message in a thread is a user message."""
+        messages = state["messages"]
+        if messages and messages[-1].type == "human":
+            self.guard.new_message(_run_of(messages))
+        return None
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
+        """As `before_agent`."""
+        return self.before_agent(state, runtime)
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+        """Look at the names of the tools that the model is offered."""
+        self.guard.knows(*_names_of(request.tools))
+        return handler(request)
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """As `wrap_model_call`."""
+        self.guard.knows(*_names_of(request.tools))
+        return await handler(request)
+
+    @hook_config(can_jump_to=["end"])
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002
+        """Judge the calls of the model's message."""
+        messages: list[AnyMessage] = state["messages"]
+        message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), None)
+        if message is None or not message.tool_calls:
+            return None
+        answered: list[AnyMessage] = []
+        stop: tuple[LoopDetected, str] | None = None
+        allowed: list[tuple[Mapping[str, Any], Call]] = []
+        for call in message.tool_calls:
+            decision = self._ask(call, messages, message)
+            if isinstance(decision, Allow):
+                allowed.append((call, decision.call))
+                continue
+            answered.append(_answer(call, decision))
+            if isinstance(decision, Refuse) and decision.stop is not None:
+                stop = decision.stop, decision.text
+        if stop is None:
+            for call, held in allowed:
+                self._keep((_run_of(messages), call["id"] or ""), held)
+            return {"messages": answered} if answered else None
+        answered += [_answer(call, self.guard.cover(held)) for call, held in allowed]
+        error = self.guard.ended(stop[0])
+        last = AIMessage(content=stop[1], response_metadata={_KEY: _facts(error)})
+        return {"messages": [*answered, last], "jump_to": "end"}
+
+    @hook_config(can_jump_to=["end"])
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
+        """As `after_model`."""
+        return self.after_model(state, runtime)
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+        """Put around the dispatch of a call."""
+        decision = self._admitted(request)
+        if not isinstance(decision, Allow):
+            return _answer(request.tool_call, decision)
+        try:
+            with self.guard.inside(decision.call):
+                result = handler(request)
+        except BaseException as error:
+            self.guard.failed(decision.call, error)
+            raise
+        return self._finish(decision.call, result)
+
+    async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """As `wrap_tool_call`."""
+        decision = self._admitted(request)
+        if not isinstance(decision, Allow):
+            return _answer(request.tool_call, decision)
+        try:
+            with self.guard.inside(decision.call):
+                result = await handler(request)
+        except BaseException as error:
+            self.guard.failed(decision.call, error)
+            raise
+        return self._finish(decision.call, result)
+
+    # Inside -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, call: Mapping[str, Any], messages: list[AnyMessage], message: AnyMessage) -> Allow | Nudge | Refuse:
+        return self.guard.before(
+            call["name"], call["args"], call_id=call["id"], turn=message.id or f"message-{len(messages)}",
+            run=_run_of(messages), agent=self.agent,
+        )  # fmt: skip
+
+    def _keep(self, key: tuple[str, str], call: Call) -> None:
+        with self._lock:
+            self._waiting[key] = call
+            if len(self._waiting) > _WAITING:
+                self._waiting.popitem(last=False)
+
+    def _admitted(self, request: Any) -> Allow | Nudge | Refuse:  # noqa: ANN401
+        """What was decided when the model's message came; decided now for a graph without that hook."""
+        call, state = request.tool_call, request.state
+        messages = state.get("messages", []) if isinstance(state, Mapping) else []
+        with self._lock:
+            held = self._waiting.pop((_run_of(messages), call["id"] or ""), None)
+        if held is not None:
+            return Allow(held)
+        message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
+        return self._ask(call, messages, message)
+
+    def _finish(self, call: Call, result: Any) -> Any:  # noqa: ANN401
+        """Tell the guard what came back, and put its words to it."""
+        if not isinstance(result, ToolMessage):
+            self.guard.after(call)
+            return result
+        failed = result.status == "error"
+        content = result.content
+        after = self.guard.after(call, content, is_error=failed, error_message=text_of(content) if failed else None)
+        if isinstance(after, Allow):
+            return result
+        return result.model_copy(update={"content": _with_words(result.content, after.text)})
+
+
+def stop_of(result: Mapping[str, Any]) -> LoopDetected | None:
+    """What stopped the agent, from the state that it returned; None where it ended by itself."""
+    messages = result.get("messages") or [None]
+    facts = getattr(messages[-1], "response_metadata", {}).get(_KEY)
+    return None if facts is None else LoopDetected(**facts)
+
+
+def _run_of(messages: list[AnyMessage]) -> str:
+    """The thread; without one the conversation, by the id of its first message."""
+    try:
+        thread = get_config().get("configurable", {}).get("thread_id")
+    except RuntimeError:  # not inside a graph
+        thread = None
+    return str(thread) if thread else str(messages[0].id or "") if messages else ""
+
+
+def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:
+    if isinstance(decision, Nudge):
+        content = with_words(decision.answer, decision.text)
+        return ToolMessage(text_of(content), tool_call_id=call["id"], name=call["name"])
+    return ToolMessage(decision.text, tool_call_id=call["id"], name=call["name"], status="error")
+
+
+def _with_words(content: str | list[str | dict[Any, Any]], text: str) -> str | list[str | dict[Any, Any]]:
+    if isinstance(content, str):
+        return str(with_words(content, text))
+    return [*content, {"type": "text", "text": text}]
+
+
+def _facts(stop: LoopDetected) -> dict[str, Any]:
+    return {
+        "summary": stop.summary, "tool": stop.tool, "kind": stop.kind, "count": stop.count, "run_id": stop.run_id,
+        "agent": stop.agent, "finding_id": stop.finding_id,
+    }  # fmt: skip
+
+
+def _names_of(tools: list[Any]) -> list[str]:
+    found = [one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None) for one in tools]
+    return [name for name in found if isinstance(name, str)]
+
+
+def _report_blocked(guard: Guard) -> StructuredTool:
+    def report_blocked(tried: list[str], needed: list[str]) -> str:
+        return guard.report_blocked(tried, needed)
+
+    return StructuredTool.from_function(
+        report_blocked, name="report_blocked", description=REPORT_BLOCKED_WORDS, args_schema=dict(REPORT_BLOCKED_SCHEMA)
+    )

@@ -1,0 +1,199 @@
+"""What every adapter must do, as functions over a driver: a new adapter is one driver and one line in the table.
+
+Not the tests: those run each function with each driver, and with broken guards, which must not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import otel_loopguard
+from otel_loopguard import names
+from otel_loopguard.guards import Guard
+
+from tests.guards.script import ANSWER, Boom, Driver, Script, Tools, Transcript, guard_for, process_for
+
+__all__ = ["CHECKS"]
+
+SAME = {"query": "why"}
+MARK = "[loopguard]"
+
+Make = Callable[..., Guard]
+
+
+def _run(driver: Driver, script: Script, make: Make, run_id: str = "r1", **options: object) -> Transcript:
+    tools = Tools()
+    with otel_loopguard.run(run_id):
+        return driver.run(script, tools, guard_for(process_for(), make, **options))
+
+
+def told_once_then_stopped(driver: Driver, make: Make = Guard) -> None:
+    """A declared read runs once; its repeat is answered with the earlier result and a word, then it is refused and the
+    agent stopped.
+    """
+    seen = _run(driver, Script.stubborn(("search", SAME)), make)
+    assert seen.ran == {"search": 1}
+    assert seen.stop is not None
+    assert (seen.stop.tool, seen.stop.kind, seen.stop.count, seen.stop.run_id) == ("search", "identical", 4, "r1")
+    assert len(seen.stop.finding_id) == 32
+    first, second, third = seen.heard[:3]
+    assert first == "2 hits for why"
+    assert "2 hits for why" in second
+    assert MARK in second
+    assert "2 times" in second
+    assert "Not run" in third
+    assert seen.unanswered == 0
+
+
+def undeclared_is_run_until_the_fifth(driver: Driver, make: Make = Guard) -> None:
+    """An undeclared tool runs four times, gets its word with the third result, and is refused at the fifth call."""
+    seen = _run(driver, Script.stubborn(("ask", SAME)), make)
+    assert seen.ran == {"ask": 4}
+    assert [MARK in text for text in seen.heard[:5]] == [False, False, True, False, True]
+    assert "the answer to why is 42" in seen.heard[2]
+    assert "Not run" in seen.heard[4]
+    assert seen.stop is not None
+    assert seen.stop.count == 6
+
+
+def first_refusal_may_stop(driver: Driver, make: Make = Guard) -> None:
+    """With no refusal allowed, the first one stops the agent."""
+    seen = _run(driver, Script.stubborn(("search", SAME)), make, refusals=0)
+    assert seen.ran == {"search": 1}
+    assert seen.stop is not None
+    assert seen.stop.count == 3
+
+
+def nudge_mode_tells_and_refuses_nothing(driver: Driver, make: Make = Guard) -> None:
+    """In mode `nudge` everything is dispatched that is not answered from an earlier result, and nothing stops."""
+    seen = _run(driver, Script.stubborn(("ask", SAME), times=5), make, mode="nudge")
+    assert seen.ran == {"ask": 5}
+    assert [MARK in text for text in seen.heard] == [False, False, True, False, True]
+    assert (seen.stop, seen.answer) == (None, ANSWER)
+
+
+def observe_mode_changes_no_bytes(driver: Driver, make: Make = Guard) -> None:
+    """In mode `observe` the conversation is the one that it is without a guard, byte for byte."""
+    for script in (Script.stubborn(("search", SAME)), Script.stubborn(("ask", SAME), ("note", {"text": "x"}), times=6)):
+        plain, watched = Tools(), Tools()
+        without = driver.run(script, plain, None)
+        process = process_for()
+        with otel_loopguard.run("r1"):
+            seen = driver.run(script, watched, guard_for(process, make, mode="observe"))
+        assert seen.conversation == without.conversation
+        assert (watched.ran, seen.answer) == (plain.ran, without.answer)
+        assert process.live.counters.total(names.TOOL_CALLS) == sum(watched.ran.values())
+        assert process.live.counters.total(names.FINDINGS) > 0
+
+
+def exceptions_pass_untouched(driver: Driver, make: Make = Guard) -> None:
+    """What a tool raises reaches whoever it reached without a guard, unchanged."""
+    script = Script(((("fail", {"query": "wrong"}),),))
+    without = driver.run(script, Tools(), None)
+    seen = _run(driver, script, make)
+    assert seen.ran == {"fail": 1}
+    assert (type(seen.raised), str(seen.raised)) == (type(without.raised), str(without.raised))
+    assert driver.raises == isinstance(seen.raised, Boom)
+    assert seen.conversation == without.conversation
+
+
+def batch_with_one_looping_member(driver: Driver, make: Make = Guard) -> None:
+    """Each call of a decision gets exactly one answer; the word goes to the call that repeats, and to no other."""
+    script = Script(tuple((("search", SAME), ("note", {"text": f"n{place}"})) for place in range(3)))
+    seen = _run(driver, script, make)
+    assert seen.unanswered == 0
+    # In the third decision the other call still teaches something, so the repeat is let through.
+    assert seen.ran == {"search": 2, "note": 3}
+    assert sorted(text.split("\n")[0] for text in seen.heard) == sorted(
+        ["2 hits for why"] * 3 + [f"noted {place + 1}: n{place}" for place in range(3)]
+    )
+    assert [MARK in text for text in seen.heard if text.startswith("2 hits")] == [False, True, False]
+    assert not any(MARK in text for text in seen.heard if text.startswith("noted"))
+
+
+def stop_covers_the_batch(driver: Driver, make: Make = Guard) -> None:
+    """In the step that stops the agent nothing is dispatched any more, and no call is left without an answer."""
+    script = Script(tuple((("refund", {"order": "A1"}), ("note", {"text": f"n{place}"})) for place in range(6)))
+    seen = _run(driver, script, make, refusals=0)
+    assert seen.stop is not None
+    assert (seen.stop.tool, seen.stop.kind) == ("refund", "write")
+    assert seen.ran == {"refund": 1, "note": 1 if driver.batches else 2}
+    assert seen.unanswered == 0
+
+
+def agents_are_separate(driver: Driver, make: Make = Guard) -> None:
+    """What one agent did is no repetition of another one, in the same run."""
+    tools, guard = Tools(), guard_for(process_for(), make)
+    script = Script.stubborn(("search", SAME), times=1)
+    for agent in ("planner", "writer", "critic", "tester"):
+        with otel_loopguard.run("r1", agent=agent):
+            seen = driver.run(script, tools, guard, agent=agent)
+        assert [MARK in text for text in seen.heard] == [False]
+    assert tools.ran == {"search": 4}
+
+
+def user_message_resets(driver: Driver, make: Make = Guard) -> None:
+    """After a user message the agent may ask again; without one a stopped agent stays stopped."""
+    process = process_for()
+    tools, guard = Tools(), guard_for(process, make)
+    script = Script.stubborn(("search", SAME), times=6)
+    with otel_loopguard.run("r1"):
+        assert driver.run(script, tools, guard).stop is not None
+        assert driver.run(script, tools, guard).stop is not None
+        assert tools.ran == {"search": 1}
+        guard.user_message()
+        again = driver.run(script, tools, guard)
+    assert tools.ran == {"search": 2}
+    assert MARK not in again.heard[0]
+    assert again.stop is not None
+
+
+def runs_are_counted_exactly(driver: Driver, make: Make = Guard) -> None:
+    """Fifty runs at once: in each the read runs once and the fourth call stops it."""
+    process = process_for()
+    guard = guard_for(process, make)
+
+    def one(number: int) -> Transcript:
+        with otel_loopguard.run(f"run-{number}"):
+            return driver.run(Script.stubborn(("search", SAME)), Tools(), guard)
+
+    with ThreadPoolExecutor(50) as pool:
+        seen = list(pool.map(one, range(50)))
+    assert [one.ran for one in seen] == [{"search": 1}] * 50
+    assert [one.stop and (one.stop.run_id, one.stop.count) for one in seen] == [(f"run-{n}", 4) for n in range(50)]
+    assert process.live.counters.total(names.TOOL_CALLS) == 200
+    assert process.live.counters.total(names.DENIALS) == 100
+
+
+def writes_are_never_answered_from_memory(driver: Driver, make: Make = Guard) -> None:
+    """A write that may be repeated after a word is done twice; one that may not is refused, not answered."""
+    seen = _run(driver, Script.stubborn(("submit", {"order": "A1"}), times=2), make)
+    assert seen.ran == {"submit": 2}
+    assert seen.heard[1].startswith("submitted A1, receipt 2")
+    assert MARK in seen.heard[1]
+    seen = _run(driver, Script.stubborn(("refund", {"order": "A1"}), times=2), make)
+    assert seen.ran == {"refund": 1}
+    assert "Not run" in seen.heard[1]
+    assert "refunded A1" not in seen.heard[1]
+
+
+def one_tool_is_never_locked_out(driver: Driver, make: Make = Guard) -> None:
+    """After a refusal for one error, arguments not tried since go through, and their success starts the count anew."""
+    if driver.raises:
+        return  # the exception ends the conversation before there is anything to refuse
+    steps = [(("fail", {"query": f"wrong {place}"}),) for place in range(6)]
+    seen = _run(driver, Script((*steps, (("fail", {"query": "right"}),))), make, refusals=3)
+    assert seen.ran == {"fail": 6}
+    assert "Not run" in seen.heard[5]
+    assert "found it" in seen.heard[6]
+    assert (seen.stop, seen.answer) == (None, ANSWER)
+
+
+CHECKS: tuple[Callable[..., None], ...] = (
+    told_once_then_stopped, undeclared_is_run_until_the_fifth, first_refusal_may_stop,
+    nudge_mode_tells_and_refuses_nothing, observe_mode_changes_no_bytes, exceptions_pass_untouched,
+    batch_with_one_looping_member, stop_covers_the_batch, agents_are_separate, user_message_resets, runs_are_counted_exactly,
+    writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
+)  # fmt: skip
+"""Every rule."""

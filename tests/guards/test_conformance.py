@@ -1,0 +1,93 @@
+"""Every adapter keeps every rule, and every rule fails for a guard that is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+import pytest
+
+from otel_loopguard.core import results
+from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse
+
+pytest.register_assert_rewrite("tests.guards.conformance")
+
+from tests.guards import conformance, script  # noqa: E402 - its assertions explain themselves
+from tests.guards.script import Driver  # noqa: E402
+
+DRIVERS: dict[str, tuple[str, ...]] = {
+    "functions.Functions": (),
+    "functions.Coroutines": (),
+    "langchain.Sync": ("langchain",),
+    "langchain.Async": ("langchain",),
+    "langchain.Streamed": ("langchain",),
+}
+"""Every driver, with the packages that its framework needs."""
+
+
+def load(path: str) -> Driver:
+    """A driver, or a skip that says how to install what it needs."""
+    for package in DRIVERS[path]:
+        pytest.importorskip(package, reason=f"needs `{package}`: make test-guards")
+    module, name = path.split(".")
+    driver: Driver = getattr(import_module(f"tests.guards.drivers.{module}"), name)()
+    return driver
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", DRIVERS)
+def test_adapter(path: str, check: Callable[[Driver], None]) -> None:
+    """The rule holds, whichever framework loops."""
+    check(load(path))
+
+
+# Guards that are broken -------------------------------------------------------------------------------------------
+
+
+class DispatchesFirst(Guard):
+    """Lets the call run, and asks afterwards."""
+
+    def before(self, tool: str, arguments: object, **more: object) -> Allow | Nudge | Refuse:
+        """Whatever the answer is, the call has been dispatched already."""
+        super().before(tool, arguments, **more)  # type: ignore[arg-type]
+        return Allow(Call(tool, arguments, None, None))
+
+
+def failing(driver: Driver, make: Callable[..., Guard] = Guard) -> set[str]:
+    """The rules that a guard does not keep."""
+    failed = set()
+    for check in conformance.CHECKS:
+        try:
+            check(driver, make)
+        except AssertionError:
+            failed.add(check.__name__)
+    return failed
+
+
+def test_the_suite_sees_a_dispatch_before_the_check() -> None:
+    """A guard that comes after the dispatch breaks every rule about refusals."""
+    assert {"told_once_then_stopped", "undeclared_is_run_until_the_fifth", "first_refusal_may_stop"} <= failing(
+        load("functions.Functions"), DispatchesFirst
+    )
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_the_suite_sees_thresholds_off_by_one(off: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop one call early or late is a failure."""
+    nudge, stop = 3 + off, 5 + off
+    shifted = script.POLICY + f"defaults: {{identical: {{nudge: {nudge}, stop: {stop}}}}}\n"
+    parse_policy(shifted)
+    monkeypatch.setattr(conformance, "process_for", lambda: script.process_for(shifted))
+    assert "undeclared_is_run_until_the_fifth" in failing(load("functions.Functions"))
+
+
+def test_the_suite_sees_a_write_answered_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that keeps the results of writes is found out."""
+    monkeypatch.setattr(results, "may_keep", lambda settings: True)  # noqa: ARG005 - the broken rule
+    assert "writes_are_never_answered_from_memory" in failing(load("functions.Functions"))
+
+
+def test_the_suite_passes_a_guard_that_works() -> None:
+    """What the broken ones fail, the real one does not."""
+    assert failing(load("functions.Functions")) == set()
