@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -39,7 +39,7 @@ def is_exception(place: str) -> bool:
     return place == "status" or place.rsplit("/", 1)[-1] in EXCEPTIONS
 
 
-def flown(recording: Path, content: Any = "redact", exceptions: Any = "drop") -> Flight:
+def flown(recording: Path, content: object = "redact", exceptions: object = "drop") -> Flight:
     """A recording through a process with some settings."""
     return fly(recording, Process(Settings(content=content, exceptions=exceptions)))
 
@@ -50,7 +50,7 @@ def flown(recording: Path, content: Any = "redact", exceptions: Any = "drop") ->
 @pytest.mark.parametrize("exceptions", ["drop", "keep"])
 @pytest.mark.parametrize("content", ["redact", "redact_all", "keep"])
 def test_spans(recordings: Iterable[Path], content: str, exceptions: str) -> None:
-    """Under every setting a tool span shows the canary only where that setting keeps it; `redact_all` reaches all spans."""
+    """A tool span shows the canary only where the settings keep it; `redact_all` reaches all spans."""
     wrong = {}
     for recording in recordings:
         flight = flown(recording, content, exceptions)
@@ -80,7 +80,7 @@ def test_the_canary_is_planted(recordings: Iterable[Path]) -> None:
 
 @pytest.mark.parametrize("content", ["redact", "keep"])
 def test_what_leaves_beside_spans(
-    recordings: Iterable[Path], content: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    recordings: Iterable[Path], content: object, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Log events, metrics, our own log lines and standard output hold none of it, whatever spans may keep."""
     for recording in recordings:

@@ -11,10 +11,9 @@ from otel_loopguard.live import Edge
 
 def raised(error: Exception) -> Exception:
     """An error with a place."""
-    try:
+    with pytest.raises(type(error)) as caught:
         raise error
-    except Exception as caught:  # noqa: BLE001
-        return caught
+    return caught.value
 
 
 def test_errors_are_counted_and_logged_once_a_type(caplog: pytest.LogCaptureFixture) -> None:

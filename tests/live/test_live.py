@@ -24,6 +24,7 @@ class Clock:
         self.now = 0
 
     def __call__(self) -> int:
+        """The time."""
         return self.now
 
 

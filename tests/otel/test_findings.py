@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 import pytest
 
@@ -253,7 +252,7 @@ def test_a_log_processor_that_raises_is_no_trouble() -> None:
     process = Process(edge=Edge)
 
     class Broken:
-        def get_logger(self, *_: Any) -> Any:
+        def get_logger(self, *_: object) -> object:
             raise RuntimeError("broken")
 
     process.live.outlet._logger_provider = Broken()

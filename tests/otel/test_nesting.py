@@ -13,7 +13,7 @@ from tests.support.process import Process
 KNOWN: dict[str, Any] = {"q": "x"}
 
 
-def nested(process: Process, outer: Any, inner: Any, **attributes: Any) -> None:
+def nested(process: Process, outer: object, inner: object, **attributes: object) -> None:
     """A tool span inside a tool span of one tool; `...` is a span without arguments."""
     with process.tool("search", outer), process.tool("search", inner, **attributes):
         pass
@@ -28,8 +28,8 @@ def nested(process: Process, outer: Any, inner: Any, **attributes: Any) -> None:
         (..., ..., [None, None], ["unknown", "unknown"]),
     ],
 )
-def test_two_spans_of_one_call(outer: Any, inner: Any, fingerprints: list[Any], verdicts: list[str]) -> None:
-    """The inner one ends first, the outer one takes its number and verdict; whoever has arguments gives the fingerprint."""
+def test_two_spans_of_one_call(outer: object, inner: object, fingerprints: list[Any], verdicts: list[str]) -> None:
+    """The inner one ends first, the outer one takes its number; whoever has arguments gives the fingerprint."""
     process = Process()
     with process.agent():
         process.call("search", KNOWN)
@@ -96,8 +96,8 @@ def test_two_call_ids_are_two_calls() -> None:
 
 
 @pytest.mark.parametrize("inner", [KNOWN, ...])
-def test_one_call_id_under_two_names(inner: Any) -> None:
-    """Layers name a tool in their own ways: one id with the same arguments, or none, is one call under the inner name."""
+def test_one_call_id_under_two_names(inner: object) -> None:
+    """Layers name a tool in their own ways: one id with the same arguments, or none, is one call."""
     process = Process()
     same = {"gen_ai.tool.call.id": "call_1"}
     with process.agent(), process.tool("plugin-search", KNOWN, **same):

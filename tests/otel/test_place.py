@@ -89,7 +89,7 @@ def test_run_decorates() -> None:
 def test_where_the_run_is_named(
     on_span: dict[str, str], in_baggage: dict[str, str], on_agent: dict[str, str], expected: str | None
 ) -> None:
-    """Run id before agent call id before conversation, each on the span, in the context, on what encloses; else the trace."""
+    """Run id before agent call id before conversation, each on the span, in the context, around it; else the trace."""
     process = Process()
     context = otel_context.Context()
     for key, value in in_baggage.items():

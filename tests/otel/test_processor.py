@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from opentelemetry import context as otel_context
@@ -21,17 +20,16 @@ from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.live import Edge
 from otel_loopguard.otel import LoopGuardSpanProcessor
-from otel_loopguard.otel.open_span import OpenSpans
 from tests.support.process import Process
 
-SECRET = '{"q": "canary-5f1e"}'
+CANARY = '{"q": "canary-5f1e"}'
 
 
 @pytest.mark.parametrize("exporter_first", [True, False])
 def test_any_order_of_registration(exporter_first: bool) -> None:  # noqa: FBT001
     """An exporter before ours and one behind it see the same annotated, redacted span."""
     process = Process(exporter_first=exporter_first)
-    process.call(arguments=SECRET)
+    process.call(arguments=CANARY)
     assert process.written("gen_ai.tool.call.arguments") == ["[REDACTED]"]
     assert process.written(names.SEQUENCE) == [1]
 
@@ -42,7 +40,7 @@ def test_batches_and_several_exporters() -> None:
     others = [InMemorySpanExporter(), InMemorySpanExporter()]
     process.provider.add_span_processor(BatchSpanProcessor(others[0]))
     process.provider.add_span_processor(SimpleSpanProcessor(others[1]))
-    process.call(arguments=SECRET)
+    process.call(arguments=CANARY)
     assert process.provider.force_flush()
     for exporter in others:
         (span,) = exporter.get_finished_spans()
@@ -58,9 +56,9 @@ def test_several_providers_share_one_count() -> None:
     exporter = InMemorySpanExporter()
     other.add_span_processor(SimpleSpanProcessor(exporter))
     with process.agent():
-        process.call(arguments=SECRET)
+        process.call(arguments=CANARY)
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
-                      "gen_ai.tool.call.arguments": SECRET}  # fmt: skip
+                      "gen_ai.tool.call.arguments": CANARY}  # fmt: skip
         with other.get_tracer("tests").start_as_current_span("execute_tool search", attributes=attributes):
             pass
     (second,) = exporter.get_finished_spans()
@@ -87,8 +85,8 @@ def test_the_concurrent_multi_processor() -> None:
         provider.add_span_processor(processor)
     process.tracer = provider.get_tracer("tests")
     with process.agent("researcher"):
-        process.call(arguments=SECRET)
-        process.call(arguments=SECRET)
+        process.call(arguments=CANARY)
+        process.call(arguments=CANARY)
     provider.shutdown()
     first, second = (dict(span.attributes or {}) for span in exporter.get_finished_spans()[:2])
     assert first["gen_ai.tool.call.arguments"] == "[REDACTED]"
@@ -152,7 +150,7 @@ def test_an_end_put_on_the_instance_before_ours_is_called() -> None:
     for processor in (Other(), process.processor, SimpleSpanProcessor(process.exporter)):
         provider.add_span_processor(processor)
     process.tracer = provider.get_tracer("tests")
-    process.call(arguments=SECRET)
+    process.call(arguments=CANARY)
     assert len(calls) == 1
     assert process.written(names.SEQUENCE) == [1]
 
@@ -160,7 +158,7 @@ def test_an_end_put_on_the_instance_before_ours_is_called() -> None:
 def test_an_end_put_on_the_instance_after_ours_is_called() -> None:
     """A library that wraps our `end` gets its turn, and its own calls are seen by us."""
     process = Process()
-    with process.tool(arguments=SECRET) as span:
+    with process.tool(arguments=CANARY) as span:
         inner = span.end
         seen: list[bool] = []
 
@@ -184,7 +182,7 @@ def test_a_span_that_ends_around_us_is_redacted_for_those_behind_us() -> None:
     span = process.tracer.start_span(
         "execute_tool search",
         attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
-                    "gen_ai.tool.call.arguments": SECRET},
+                    "gen_ai.tool.call.arguments": CANARY},
     )  # fmt: skip
     span.record_exception(ValueError("canary-5f1e"))
     span.set_status(trace.Status(trace.StatusCode.ERROR, "canary-5f1e"))
@@ -225,11 +223,11 @@ def test_spans_that_never_end_are_not_kept() -> None:
 
 
 def test_open_spans_are_bounded() -> None:
-    """Beyond the bound dead spans are forgotten first, then the oldest; both are counted, and still redacted at their end."""
+    """Beyond the bound the oldest spans are forgotten, which is counted; they are redacted at their end as ever."""
     process = Process()
     spans = process.processor._spans
     spans.limit = 16
-    held = [process.tool(arguments=SECRET) for _ in range(40)]
+    held = [process.tool(arguments=CANARY) for _ in range(40)]
     for one in held:
         one.__enter__()
     assert len(spans.spans) <= 16
@@ -242,7 +240,7 @@ def test_open_spans_are_bounded() -> None:
 # Errors -----------------------------------------------------------------------------------------------------------
 
 
-def failing(*_: Any, **__: Any) -> Any:
+def failing(*_: object, **__: object) -> object:
     """Stands for any bug of ours."""
     raise RuntimeError("canary-5f1e")
 
@@ -263,11 +261,11 @@ def failing(*_: Any, **__: Any) -> Any:
 def test_our_errors_stay_ours(
     place: str, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever fails in us: the host's call and exception pass, the span leaves, nothing it held does, and we count it."""
+    """Whatever fails in us: the host's exception passes, the span leaves without what it held, and we count it."""
     process = Process(edge=Edge)
     monkeypatch.setattr(f"{place}.{name}", failing)
     for _ in range(2):
-        with pytest.raises(KeyError, match="canary-5f1e"), process.tool(arguments=SECRET, result="canary-5f1e"):
+        with pytest.raises(KeyError, match="canary-5f1e"), process.tool(arguments=CANARY, result="canary-5f1e"):
             raise KeyError("canary-5f1e")
     assert len(process.tools) == 2
     for span in process.tools:
@@ -282,7 +280,7 @@ def test_a_span_that_cannot_even_be_emptied_does_not_leave(monkeypatch: pytest.M
     process = Process(edge=Edge)
     monkeypatch.setattr("otel_loopguard.otel.editor.redaction", failing)
     monkeypatch.setattr("otel_loopguard.otel.rewrite.strip", failing)
-    process.call(arguments=SECRET)
+    process.call(arguments=CANARY)
     assert process.tools == []
     assert process.live.counters.read(names.DROPPED) == [
         (1, {"loopguard.drop.reason": "content"}),
@@ -388,8 +386,8 @@ def test_generators() -> None:
     """A span that a generator holds open is judged when the generator is closed, or freed."""
     process = Process()
 
-    def stream() -> Any:
-        with process.tool(arguments=SECRET):
+    def stream() -> object:
+        with process.tool(arguments=CANARY):
             yield 1
             yield 2
 
@@ -404,17 +402,17 @@ def test_generators() -> None:
 
 
 def test_a_span_that_ends_inside_our_own_bookkeeping() -> None:
-    """A finaliser that ends a tool span while we hold our lock neither hangs nor corrupts: that call is only dropped."""
+    """A finaliser that ends a tool span while we hold our lock neither hangs nor corrupts: its call is dropped."""
     process = Process()
     record = process.live._record
 
-    def recording(taken: Any) -> Any:
+    def recording(taken: object) -> object:
         if process.live.counters.total(names.TOOL_CALLS) == 0:
-            process.call("inside", SECRET)
+            process.call("inside", CANARY)
         return record(taken)
 
     process.live._record = recording  # type: ignore[method-assign]
-    process.call("outside", SECRET)
+    process.call("outside", CANARY)
     assert [span.name for span in process.tools] == ["execute_tool inside", "execute_tool outside"]
     assert process.written(names.SEQUENCE) == [None, 1]
     assert process.written("gen_ai.tool.call.arguments") == ["[REDACTED]"] * 2
@@ -428,9 +426,9 @@ def test_flush_and_shutdown() -> None:
     """A flush has nothing to wait for; after shutdown no new span is touched, and open ones are still redacted."""
     process = Process()
     assert process.processor.force_flush(1) is True
-    with process.tool(arguments=SECRET):
+    with process.tool(arguments=CANARY):
         process.processor.shutdown()
-        process.call("after", SECRET)
+        process.call("after", CANARY)
     after, before = process.attributes
     assert before["gen_ai.tool.call.arguments"] == "[REDACTED]"
     assert names.SEQUENCE not in after
@@ -451,7 +449,7 @@ def test_what_exporters_get_is_plain() -> None:
     """An exported span holds values that OTLP can carry: no object of ours is among them."""
     process = Process()
     for _ in range(5):
-        process.call(arguments=SECRET)
+        process.call(arguments=CANARY)
     span: ReadableSpan
     for span in process.tools:
         for value in (span.attributes or {}).values():

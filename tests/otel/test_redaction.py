@@ -14,15 +14,17 @@ from tests.support.process import Process
 REDACTED = "[REDACTED]"
 
 
-def failing_tool(process: Process, **attributes: Any) -> None:
+def failing_tool(process: Process, **attributes: object) -> None:
     """A tool call with content everywhere that raises."""
-    with (
-        pytest.raises(ValueError, match="secret"),
-        process.tool(arguments={"q": "secret"}, result="secret", **attributes) as span,
-    ):
-        span.add_event("gen_ai.tool.message", {"content": "secret", "id": "call_1"})
-        span.set_attribute("gen_ai.tool.call.result", "secret")
-        raise ValueError("secret")
+
+    def fail() -> None:
+        with process.tool(arguments={"q": "secret"}, **attributes) as span:
+            span.add_event("gen_ai.tool.message", {"content": "secret", "id": "call_1"})
+            span.set_attribute("gen_ai.tool.call.result", "secret")
+            raise ValueError("secret")
+
+    with pytest.raises(ValueError, match="secret"):
+        fail()
 
 
 def seen(process: Process) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def seen(process: Process) -> dict[str, Any]:
         ("redact_all", "keep", set()),
     ],
 )
-def test_each_setting_keeps_what_it_names(content: Any, exceptions: Any, kept: set[str]) -> None:
+def test_each_setting_keeps_what_it_names(content: object, exceptions: object, kept: set[str]) -> None:
     """`CONTENT=keep` keeps arguments and results, `EXCEPTIONS=keep` messages, stack traces and status descriptions."""
     process = Process(Settings(content=content, exceptions=exceptions))
     failing_tool(process)
@@ -88,7 +90,7 @@ def test_the_exceptions_type_stays() -> None:
 
 
 def test_the_content_of_every_family_goes() -> None:
-    """Several instrumentations write on one span: what any of them keeps is removed, whichever told what the span is."""
+    """Several instrumentations write on one span: what any of them keeps is removed, whichever told what it is."""
     process = Process()
     process.call(arguments={"q": "x"}, **{"input.value": "secret", "traceloop.entity.input": "secret"})
     attributes = process.attributes[0]

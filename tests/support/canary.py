@@ -77,7 +77,7 @@ class Flight:
     others: list[ReadableSpan] = field(default_factory=list)
 
     def leaks(self, span: ReadableSpan) -> set[str]:
-        """Where the canary is in an exported span: attribute keys, ``event/key``, `status`, or anything else as text."""
+        """Where the canary is in an exported span: attribute keys, ``event/key``, `status`, `elsewhere`."""
         found = {key for key, value in (span.attributes or {}).items() if self.canary in repr(value)}
         for event in span.events:
             held = event.attributes or {}
@@ -97,7 +97,7 @@ class Flight:
         return "\n".join([*logs, data.to_json() if data is not None else ""])
 
 
-def planted(value: Any, canary: str) -> Any:
+def planted(value: object, canary: str) -> object:
     """A value with the canary in every text of it."""
     if isinstance(value, str):
         try:
@@ -176,7 +176,7 @@ def held_texts(*roots: object) -> Iterator[str]:
 def as_otlp_json(flight: Flight) -> str:
     """The recording's spans as a line of the Collector's file exporter, as they were exported."""
 
-    def value(item: Any) -> dict[str, Any]:
+    def value(item: object) -> dict[str, Any]:
         if isinstance(item, bool):
             return {"boolValue": item}
         if isinstance(item, int):

@@ -127,19 +127,19 @@ class Process:
             for point in metric.data.data_points
         ]
 
-    def agent(self, name: str = "researcher", **attributes: Any) -> AbstractContextManager[Span]:
+    def agent(self, name: str = "researcher", **attributes: object) -> AbstractContextManager[Span]:
         """An agent's span."""
         held = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, **attributes}
         return self._span(f"invoke_agent {name}", held)
 
-    def model(self, **attributes: Any) -> None:
+    def model(self, **attributes: object) -> None:
         """A model's span, started and ended."""
         with self._span("chat", {"gen_ai.operation.name": "chat", **attributes}):
             pass
 
     @contextmanager
     def tool(
-        self, name: str = "search", arguments: Any = None, result: Any = "[]", **attributes: Any
+        self, name: str = "search", arguments: object = None, result: object = "[]", **attributes: object
     ) -> Iterator[Span]:
         """A tool's span; arguments as JSON text, or none at all where they are `...`; the result is set at its end."""
         held = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **attributes}
@@ -150,7 +150,7 @@ class Process:
             if result is not ...:
                 span.set_attribute("gen_ai.tool.call.result", result)
 
-    def call(self, name: str = "search", arguments: Any = None, result: Any = "[]", **attributes: Any) -> None:
+    def call(self, name: str = "search", arguments: object = None, result: object = "[]", **attributes: object) -> None:
         """A whole tool call."""
         with self.tool(name, arguments, result, **attributes):
             pass
