@@ -38,7 +38,7 @@ MEDIUM = {
         {"field": "priority", "op": ">=", "value": 3},
         {"field": "assignee.team", "op": "=", "value": "platform"},
     ],
-    "body": 'Hello team,\n\nplease find attached the "numbers" for the last quarter: we grew by 12 % in Zürich.\nRegards',
+    "body": 'Hello team,\n\nplease find attached the "numbers" of last quarter: we grew by 12 % in Zürich.\nRegards',
     "options": {
         "page": {"size": 50, "offset": 100},
         "sort": [{"by": "updated_at", "dir": "desc"}],

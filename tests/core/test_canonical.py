@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import NoReturn
 
 import pytest
 import rfc8785
@@ -40,10 +41,46 @@ def form(value: object, rules: ArgumentRules = STANDARD) -> str:
 # Generated data ---------------------------------------------------------------------------------------------------
 
 _TEXTS = st.text() | st.sampled_from(
-    ["", " ", "\n", " a", "a ", "a\n", "\tb", "null", "x\\", 'say "hi" to', '"', "a,", "a{", ":null", "1.0", ":1.0,", "e-5",
-     "café", "cafe\u0301", "\ufb01", "\U0001f600", "\ue000", "\ud83d", "\ud83d\ude00", "[x", "<b>", "[truncated]", "a…[truncated]",
-     "[REDACTED]", "__REDACTED__", "****", "\\u003a", "a:b", "\x0b", "a\x0b", "\x00", "é" * 3]
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "\n",
+        " a",
+        "a ",
+        "a\n",
+        "\tb",
+        "null",
+        "x\\",
+        'say "hi" to',
+        '"',
+        "a,",
+        "a{",
+        ":null",
+        "1.0",
+        ":1.0,",
+        "e-5",
+        "café",
+        "cafe\u0301",
+        "\ufb01",
+        "\U0001f600",
+        "\ue000",
+        "\ud83d",
+        "\ud83d\ude00",
+        "[x",
+        "<b>",
+        "[truncated]",
+        "a…[truncated]",
+        "[REDACTED]",
+        "__REDACTED__",
+        "****",
+        "\\u003a",
+        "a:b",
+        "\x0b",
+        "a\x0b",
+        "\x00",
+        "é" * 3,
+    ]
+)
 _NUMBERS = (
     st.integers()
     | st.integers(min_value=-(2**70), max_value=2**70)
@@ -92,7 +129,7 @@ def same(left: object, right: object) -> bool:
     )
 
 
-def ordered(data: Any) -> Any:
+def ordered(data: object) -> object:
     """``data`` with the members of every dict in one order, because loading keeps none."""
     if isinstance(data, dict):
         return {key: ordered(data[key]) for key in sorted(data, key=lambda key: key.encode("utf-8", "surrogatepass"))}
@@ -122,7 +159,8 @@ def test_native_and_plain_load_agree_on_text(value: object) -> None:
 @given(DOCUMENTS, SIMPLE_RULES | RULES)
 def test_every_way_to_the_bytes_agrees(value: object, rules: ArgumentRules) -> None:
     """The native path, the plain path, both steps at once and one by one give the same bytes, for an object and for
-    its JSON text."""
+    its JSON text.
+    """
     expected = outcome(plain_encode(plain_load(value), rules))
     text = as_json(value)
     assert outcome(canonical(value, rules)) == expected
@@ -155,9 +193,10 @@ _JCS = st.recursive(
 @example({"\U0001f600": 1, "\ue000": 2, "\uff21": 3, "z": 4, "\u20ac": 5})
 @example([1e-6, 1e-7, 9.5e-7, 1.5e-10, 0.1, 123456789.125, 5e-324, -0.0, 1.0, 4.35, 1e-5, 0.000123])
 @example(['\x00\x08\t\n\x0c\r\x1f\x7f\u2028"\\/'])
-def test_strict_is_rfc_8785(value: Any) -> None:
+def test_strict_is_rfc_8785(value: Any) -> None:  # noqa: ANN401 - whatever JSON says
     """In profile `strict` the bytes are those of the standard: NFC texts, integers below 2^53, doubles that are not
-    integral."""
+    integral.
+    """
     assert canonical(value, STRICT) == rfc8785.dumps(value)
     assert plain_encode(plain_load(value), STRICT) == rfc8785.dumps(value)
 
@@ -253,33 +292,53 @@ def test_what_is_not_one_call(left: object, right: object) -> None:
         (STRICT, {"a": None, "now": 1, "b": " x "}, '{"a":null,"b":" x ","now":1}'),
         (LENIENT, {"a": "  Green \t TEA "}, '{"a":"green tea"}'),
         (LENIENT, {"a": " If x:\n  Y "}, '{"a":"if x:\\n  y"}'),
-        (LENIENT, {"a": "  ", "b": 1.005, "c": 7, "d": "STRASSE", "e": "straße"},
-         '{"a":"  ","b":1,"c":7,"d":"strasse","e":"strasse"}'),
+        (
+            LENIENT,
+            {"a": "  ", "b": 1.005, "c": 7, "d": "STRASSE", "e": "straße"},
+            '{"a":"  ","b":1,"c":7,"d":"strasse","e":"strasse"}',
+        ),
         (LENIENT, {"a": 0.125, "b": 0.135, "c": -0.001, "d": 1e-9}, '{"a":0.12,"b":0.14,"c":0,"d":0}'),
-        (ArgumentRules(ignore=(("meta", "id"), ("rows", "[]", "at"))),
-         {"meta": {"id": 1, "x": 2}, "rows": [{"at": 1, "y": 2}], "id": 3}, '{"id":3,"meta":{"x":2},"rows":[{"y":2}]}'),
-        (ArgumentRules(identity=(("cmd",), ("meta", "id"), ("rows", "[]", "y"))),
-         {"cmd": "a", "name": "b", "meta": {"id": 1, "x": 2}, "rows": [{"y": 2, "z": 3}]},
-         '{"cmd":"a","meta":{"id":1},"rows":[{"y":2}]}'),
+        (
+            ArgumentRules(ignore=(("meta", "id"), ("rows", "[]", "at"))),
+            {"meta": {"id": 1, "x": 2}, "rows": [{"at": 1, "y": 2}], "id": 3},
+            '{"id":3,"meta":{"x":2},"rows":[{"y":2}]}',
+        ),
+        (
+            ArgumentRules(identity=(("cmd",), ("meta", "id"), ("rows", "[]", "y"))),
+            {"cmd": "a", "name": "b", "meta": {"id": 1, "x": 2}, "rows": [{"y": 2, "z": 3}]},
+            '{"cmd":"a","meta":{"id":1},"rows":[{"y":2}]}',
+        ),
         (ArgumentRules(identity=(("cmd",),)), "only text", '"only text"'),
         (ArgumentRules(defaults={"limit": 50, "sort": " up "}), {"limit": 50.0, "sort": "up", "q": 1}, '{"q":1}'),
         (ArgumentRules(defaults={"limit": 50}), {"limit": 51}, '{"limit":51}'),
         (ArgumentRules(defaults={"a.b": 1}), {"a.b": 1, "a": {"b": 1}}, '{"a":{"b":1}}'),
         (ArgumentRules(defaults={"tags": ["b", "a"]}, unordered=(("tags",),)), {"tags": ["a", "b"]}, "{}"),
-        (ArgumentRules(case_insensitive=(("id",),)), {"id": ["Ab", {"x": "CD"}], "n": "X"}, '{"id":["ab",{"x":"cd"}],"n":"X"}'),
+        (
+            ArgumentRules(case_insensitive=(("id",),)),
+            {"id": ["Ab", {"x": "CD"}], "n": "X"},
+            '{"id":["ab",{"x":"cd"}],"n":"X"}',
+        ),
         (ArgumentRules(round={("amount",): 2}), {"amount": 2.675, "fee": 2.675}, '{"amount":2.68,"fee":2.675}'),
         (ArgumentRules(round={("amount",): 2}), '{"amount": 2.665}', '{"amount":2.66}'),
         (ArgumentRules(round={("amount",): 2}), {"amount": Decimal("2.6650000000000000000001")}, '{"amount":2.67}'),
         (ArgumentRules(round={("amount",): 0}), {"amount": [0.5, 1.5, 2.5]}, '{"amount":[0,2,2]}'),
         (ArgumentRules(round={("amount",): -2}), {"amount": 1250}, '{"amount":1200}'),
-        (ArgumentRules(unordered=(("tags",),)), {"tags": ["b", "a", "b"], "list": [2, 1]}, '{"list":[2,1],"tags":["a","b","b"]}'),
+        (
+            ArgumentRules(unordered=(("tags",),)),
+            {"tags": ["b", "a", "b"], "list": [2, 1]},
+            '{"list":[2,1],"tags":["a","b","b"]}',
+        ),
         (ArgumentRules(json=(("payload",),)), {"payload": '{"b": 1.0, "a": null}'}, '{"payload":{"b":1}}'),
         (ArgumentRules(json=(("payload",),)), {"payload": "{broken"}, '{"payload":"{broken"}'),
-        (ArgumentRules(json=(("payload",),), ignore=(("payload", "id"),)), {"payload": '{"id": 1, "x": 2}'}, '{"payload":{"x":2}}'),
+        (
+            ArgumentRules(json=(("payload",),), ignore=(("payload", "id"),)),
+            {"payload": '{"id": 1, "x": 2}'},
+            '{"payload":{"x":2}}',
+        ),
         (ArgumentRules(path=(("file",),)), {"file": "./docs//a/./b/", "x": "a//b"}, '{"file":"docs/a/b","x":"a//b"}'),
         (ArgumentRules(text="exact", drop_nulls=False), {"a": " x", "b": None}, '{"a":" x","b":null}'),
     ],
-)  # fmt: skip
+)
 def test_rules(rules: ArgumentRules, value: object, expected: str) -> None:
     """Every rule of a policy, with what it must leave alone beside it."""
     assert form(value, rules) == expected
@@ -288,8 +347,9 @@ def test_rules(rules: ArgumentRules, value: object, expected: str) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("docs/", "docs"), ("./docs", "docs"), ("docs//art", "docs/art"), ("docs/./art", "docs/art"), ("/docs", "/docs"),
-        ("//docs", "/docs"), ("/", "/"), (".", "."), ("./", "."), ("", ""), ("../a/../b", "../a/../b"), ("a/..", "a/.."),
+        ("docs/", "docs"), ("./docs", "docs"), ("docs//art", "docs/art"), ("docs/./art", "docs/art"), ("", ""),
+        ("/docs", "/docs"), ("//docs", "/docs"), ("/", "/"), (".", "."), ("./", "."), ("../a/../b", "../a/../b"),
+        ("a/..", "a/.."),
         ("Docs", "Docs"), (".hidden", ".hidden"), ("a b/", "a b"), ("...", "..."),
     ],
 )  # fmt: skip
@@ -410,14 +470,14 @@ def test_an_exponent_of_a_billion_is_never_written_out(text: str, rules: Argumen
 class Hostile:
     """An object of which nothing can be asked."""
 
-    def _refuse(self, *_: object) -> Any:
+    def _refuse(self, *_: object) -> NoReturn:
         raise RuntimeError("no")
 
-    __str__ = __repr__ = __eq__ = __hash__ = __len__ = __iter__ = __bool__ = _refuse  # type: ignore[assignment]
+    __str__ = __repr__ = __eq__ = __hash__ = __len__ = __iter__ = __bool__ = _refuse
 
 
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"a": x}, lambda x: {"a": [1, (x,)]}])
-def test_hostile_objects_are_unknown(wrap: Any) -> None:
+def test_hostile_objects_are_unknown(wrap: Callable[[object], object]) -> None:
     """An object whose every method raises makes the call unknown and nothing else happens."""
     assert form(wrap(Hostile())) == "unknown: absent"
 

@@ -129,7 +129,7 @@ def test_tags_depend_on_the_value_alone(values: list[bytes]) -> None:
 
 
 def test_tags_tell_values_apart() -> None:
-    """No two of a few thousand values share a tag: a collision has a chance of one in a thousand, and the key is fixed."""
+    """No two of three thousand values share a tag; by chance one in a thousand keys would have it otherwise."""
     values = (
         [str(number).encode() for number in range(3000)]
         + [b"x" * size for size in range(1, 60)]

@@ -11,17 +11,46 @@ from hypothesis import strategies as st
 from otel_loopguard.core.placeholder import CUT_HINT, is_withheld_at, withheld
 
 WITHHELD = [
-    ("[REDACTED]", "redacted"), ("[redacted]", "redacted"), ("__REDACTED__", "redacted"), ("<elided>", "redacted"),
-    ("<redacted>", "redacted"), ("REDACTED", "redacted"), ("***REDACTED***", "redacted"), ("[Filtered]", "redacted"),
-    ("[Scrubbed due to 'password']", "redacted"), ("<not serializable>", "redacted"), ("****", "redacted"),
-    ("**********", "redacted"), ("[truncated]", "truncated"), ("<truncated due to size exceeding limit>", "truncated"),
-    ("<4096 chars; not recorded>", "truncated"), ("abc…[truncated]", "truncated"), ("abc... [truncated]", "truncated"),
+    ("[REDACTED]", "redacted"),
+    ("[redacted]", "redacted"),
+    ("__REDACTED__", "redacted"),
+    ("<elided>", "redacted"),
+    ("<redacted>", "redacted"),
+    ("REDACTED", "redacted"),
+    ("***REDACTED***", "redacted"),
+    ("[Filtered]", "redacted"),
+    ("[Scrubbed due to 'password']", "redacted"),
+    ("<not serializable>", "redacted"),
+    ("****", "redacted"),
+    ("**********", "redacted"),
+    ("[truncated]", "truncated"),
+    ("<truncated due to size exceeding limit>", "truncated"),
+    ("<4096 chars; not recorded>", "truncated"),
+    ("abc…[truncated]", "truncated"),
+    ("abc... [truncated]", "truncated"),
     ("abc…[Truncated]", "truncated"),
-]  # fmt: skip
+]
 CONTENT = [
-    "", "redacted", "elided", "what does [REDACTED] mean", "[REDACTED] twice [REDACTED]", "[x]", "<b>", "***", "*****", "__init__",
-    "truncated", "a [truncated] text", "see [truncated]", "[REDACTED", "REDACTED]", "REDACTED ", "null", "N/A", "None",
-]  # fmt: skip
+    "",
+    "redacted",
+    "elided",
+    "what does [REDACTED] mean",
+    "[REDACTED] twice [REDACTED]",
+    "[x]",
+    "<b>",
+    "***",
+    "*****",
+    "__init__",
+    "truncated",
+    "a [truncated] text",
+    "see [truncated]",
+    "[REDACTED",
+    "REDACTED]",
+    "REDACTED ",
+    "null",
+    "N/A",
+    "None",
+]
 
 
 @pytest.mark.parametrize(("text", "reason"), WITHHELD)

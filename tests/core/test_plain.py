@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 import pytest
@@ -25,46 +25,66 @@ from otel_loopguard.core.unknown import MAX_NODES, UnreadableError
 
 
 class Level(enum.IntEnum):
+    """An enumeration that is a number."""
+
     LOW = 1
 
 
 class Colour(str, enum.Enum):
+    """An enumeration that is a text."""
+
     RED = "red"
 
 
 class Mood(enum.Enum):
+    """An enumeration of anything."""
+
     CALM = ("calm", 1)
 
 
 @dataclass
 class Point:
+    """A dataclass."""
+
     x: float
     tags: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, frozen=True)
 class Slotted:
+    """A frozen dataclass with slots."""
+
     name: str
 
 
 class Pair(NamedTuple):
+    """A named tuple."""
+
     left: int
     right: int
 
 
 class Row(msgspec.Struct):
+    """A struct."""
+
     number: int
 
 
 class Text(str):
+    """A subclass of text."""
+
     __slots__ = ()
 
 
 class Amount(float):
+    """A subclass of float."""
+
     __slots__ = ()
 
 
 class View(Mapping[str, int]):
+    """A mapping that is no dict."""
+
     def __getitem__(self, key: str) -> int:
         return {"a": 1}[key]
 
@@ -78,18 +98,20 @@ class View(Mapping[str, int]):
 class Model:
     """Shaped like a pydantic model."""
 
-    model_fields: Any = {"a": None}
+    model_fields: ClassVar[dict[str, object]] = {"a": None}
 
     def model_dump(self) -> dict[str, object]:
+        """As pydantic has it."""
         return {"a": dt.date(2026, 1, 2)}
 
 
 class OldModel:
     """Shaped like a model of pydantic 1."""
 
-    __fields__: Any = {"a": None}
+    __fields__: ClassVar[dict[str, object]] = {"a": None}
 
     def dict(self) -> dict[str, object]:
+        """As pydantic 1 has it."""
         return {"a": 1}
 
 
@@ -100,6 +122,7 @@ class Secret:
         self._value = value
 
     def get_secret_value(self) -> str:
+        """As pydantic has it."""
         return self._value
 
     def __str__(self) -> str:
@@ -110,6 +133,7 @@ class Scalar:
     """Shaped like a scalar of numpy."""
 
     def tolist(self) -> object:
+        """As numpy has it."""
         return 3
 
 
@@ -164,7 +188,9 @@ def generator() -> Iterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize("value", [object(), generator(), iter([1]), (n for n in ()), lambda: 0, test_values])
+@pytest.mark.parametrize(
+    "value", [object(), generator(), iter([1]), (letter for letter in "ab"), lambda: 0, test_values]
+)
 def test_objects_without_readable_state(value: object) -> None:
     """Two such objects cannot be told apart, or only by consuming them; functions are told apart by their name."""
     found = canonical([value], STRICT)

@@ -22,10 +22,14 @@ DERIVED = SecretKey(bytes.fromhex(ONE)).id
         (f"\n{ONE}\n", DERIVED, {DERIVED}),
         (f"keys: {{autumn: {ONE}}}", "autumn", {"autumn"}),
         (f"active: autumn\nkeys:\n  autumn: {ONE}\n  spring: {TWO}\n", "autumn", {"autumn", "spring"}),
-        (f"# rotation\nactive: 2026-11-01\nkeys:\n  2026-11-01: {ONE}\n  1e5: '{TWO}'\n", "2026-11-01", {"2026-11-01", "1e5"}),
+        (
+            f"# rotation\nactive: 2026-11-01\nkeys:\n  2026-11-01: {ONE}\n  1e5: '{TWO}'\n",
+            "2026-11-01",
+            {"2026-11-01", "1e5"},
+        ),
         (json.dumps({"active": "b", "keys": {"a": ONE, "b": TWO}}), "b", {"a", "b"}),
     ],
-)  # fmt: skip
+)
 def test_what_a_key_file_may_say(text: str, active: str, ids: set[str]) -> None:
     """One key alone, or keys by id with the active one; scalars are texts, whatever YAML would make of them."""
     ring = read_key_file(text, "keys.yaml")
@@ -44,17 +48,26 @@ def test_what_a_key_file_may_say(text: str, active: str, ids: set[str]) -> None:
         ("keys: []", "expected a mapping of ids to keys at `keys` - in `keys.yaml` (line 1, column 7)"),
         (f"keys: {{a: {ONE}, a: {TWO}}}", "`a` is named twice - in `keys.yaml` (line 1, column 77)"),
         (f"keys: {{a: {ONE}, b: {TWO}}}", "`keys.yaml` has several keys, say which is `active`: `a`, `b`"),
-        (f"active: c\nkeys: {{a: {ONE}, b: {TWO}}}", "`active` names no key, expected one of `a`, `b` - in `keys.yaml` (line 1, column 9)"),
+        (
+            f"active: c\nkeys: {{a: {ONE}, b: {TWO}}}",
+            "`active` names no key, expected one of `a`, `b` - in `keys.yaml` (line 1, column 9)",
+        ),
         (f"key: {ONE}\nkeys: {{}}", "unknown setting, expected `active` or `keys` - in `keys.yaml` (line 1, column 6)"),
         ("keys: {a: }", "expected a key at `keys.a` - in `keys.yaml` (line 1, column 10)"),
         ("keys: {a: [1]}", "expected a key at `keys.a` - in `keys.yaml` (line 1, column 11)"),
         ("keys: {a: 1234}", "`keys.yaml: a` has 2 bytes, a key needs at least 32: `loopguard key new` makes one"),
         ("secret!", "`keys.yaml` is neither hex nor base64, write a key as `loopguard key new` prints it"),
-        (f"keys: {{ephemeral: {ONE}}}", "`keys.yaml`: a key id `ephemeral` must be up to 64 letters, digits, `.`, `_` or `-`, and not `ephemeral`"),
-        (f"keys: {{'a b': {ONE}}}", "`keys.yaml`: a key id must be up to 64 letters, digits, `.`, `_` or `-`, and not `ephemeral`"),
+        (
+            f"keys: {{ephemeral: {ONE}}}",
+            "`keys.yaml`: a key id `ephemeral` must be up to 64 letters, digits, `.`, `_` or `-`, and not `ephemeral`",
+        ),
+        (
+            f"keys: {{'a b': {ONE}}}",
+            "`keys.yaml`: a key id must be up to 64 letters, digits, `.`, `_` or `-`, and not `ephemeral`",
+        ),
         ("x" * 300_000, "`keys.yaml` is longer than 262,144 characters, it is no key file"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(text: str, message: str) -> None:
     """Each mistake is named with its place and the way out, and no message holds a key."""
     with pytest.raises(KeySettingError) as caught:

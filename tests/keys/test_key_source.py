@@ -29,14 +29,26 @@ def test_the_key_of_the_variable() -> None:
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        ({}, "no key is set, so fingerprints of this process cannot be compared with those of others: set `LOOPGUARD_KEY` or "
-             "`LOOPGUARD_KEY_FILE`, `loopguard key new` makes a key"),
-        ({"LOOPGUARD_KEY": "00"}, "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32: `loopguard key new` makes one; "
-                                  "using a key of this process alone"),
-        ({"LOOPGUARD_KEY_FILE": "/nowhere/keys.yaml", "LOOPGUARD_KEY": ONE},
-         "`/nowhere/keys.yaml` cannot be read: No such file or directory; using a key of this process alone"),
+        (
+            {},
+            (
+                "no key is set, so fingerprints of this process cannot be compared with those of others: "
+                "set `LOOPGUARD_KEY` or `LOOPGUARD_KEY_FILE`, `loopguard key new` makes a key"
+            ),
+        ),
+        (
+            {"LOOPGUARD_KEY": "00"},
+            (
+                "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32: `loopguard key new` makes one; "
+                "using a key of this process alone"
+            ),
+        ),
+        (
+            {"LOOPGUARD_KEY_FILE": "/nowhere/keys.yaml", "LOOPGUARD_KEY": ONE},
+            "`/nowhere/keys.yaml` cannot be read: No such file or directory; using a key of this process alone",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_agent_without_a_good_key_has_an_ephemeral_one(environ: dict[str, str], message: str) -> None:
     """It is told about once, the key stays the same as long as the process lives, and no other process has it."""
     said: list[str] = []
@@ -72,10 +84,14 @@ def test_a_rotation_needs_no_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "warning"),
     [
-        (0o600, None), (0o640, None), (0o400, None),
-        (0o644, "can be read by everybody"), (0o602, "can be written by everybody"), (0o620, "can be written by its group"),
+        (0o600, None),
+        (0o640, None),
+        (0o400, None),
+        (0o644, "can be read by everybody"),
+        (0o602, "can be written by everybody"),
+        (0o620, "can be written by its group"),
     ],
-)  # fmt: skip
+)
 def test_rights_of_a_key_file(tmp_path: Path, mode: int, warning: str | None) -> None:
     """Whoever can read the key can try arguments, whoever can write it can choose it: said, in agents and commands."""
     path = tmp_path / "keys.yaml"

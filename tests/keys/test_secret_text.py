@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from otel_loopguard.errors import KeySettingError
 from otel_loopguard.keys import decode_secret, new_secret
 
+NEITHER = "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"
+
 
 @given(st.binary(min_size=32, max_size=80))
 def test_hex_and_both_kinds_of_base64_are_read(secret: bytes) -> None:
@@ -41,11 +43,11 @@ def test_a_new_key_is_strong_and_new() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"),
-        ("correct horse battery staple!", "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"),
-        ("a" * 45, "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"),
-        ("=" * 44, "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"),
-        ("é" * 44, "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"),
+        ("", NEITHER),
+        ("correct horse battery!", NEITHER),
+        ("a" * 45, NEITHER),
+        ("=" * 44, NEITHER),
+        ("é" * 44, NEITHER),
         ("00" * 31, "`KEY` has 31 bytes, a key needs at least 32: `loopguard key new` makes one"),
         ("c2hvcnQ=", "`KEY` has 5 bytes, a key needs at least 32: `loopguard key new` makes one"),
     ],
