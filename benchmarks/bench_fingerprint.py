@@ -98,9 +98,12 @@ def normalised(value: object) -> object:
     return value
 
 
-def sides(arguments: object) -> dict[str, Callable[[], object]]:
-    """Both sides for one input."""
-    return {"ours": lambda: ours(arguments), "base": lambda: obvious(arguments)}
+Sides = tuple[Callable[[], object], Callable[[], object]]
+
+
+def sides(arguments: object) -> Sides:
+    """Ours and the obvious way for one input."""
+    return lambda: ours(arguments), lambda: obvious(arguments)
 
 
 def cases() -> list[Case]:
@@ -112,15 +115,15 @@ def cases() -> list[Case]:
         ("large", LARGE, 0.8),
         ("untidy", UNTIDY, None),
     ):
-        found.append(Case(f"{size} object", **sides(value), limit=limit))
-        found.append(Case(f"{size} text", **sides(json.dumps(value)), limit=limit))
+        found.append(Case(f"{size} object", *sides(value), limit=limit))
+        found.append(Case(f"{size} text", *sides(json.dumps(value)), limit=limit))
     for piece in ('{"a":', '"', "\\", '[1,"', '" ', "e-5 ", '.0 "', "[REDACTED", "x: null, ", "…[truncated] "):
         short, long = ((piece * (size // len(piece) + 1))[:size] for size in (20_000, 200_000))
-        found.append(Case(f"ten times {piece!r}", repeat=3, **_growth(short, long), limit=2.0))
+        found.append(Case(f"ten times {piece!r}", *_growth(short, long), limit=2.0, repeat=3))
     return found
 
 
-def _growth(short: str, long: str) -> dict[str, Callable[[], object]]:
+def _growth(short: str, long: str) -> Sides:
     """Input that is broken or full of what the search stumbles over: ten times as long costs ten times as much."""
 
     def once(text: str) -> None:
@@ -131,7 +134,7 @@ def _growth(short: str, long: str) -> dict[str, Callable[[], object]]:
         for _ in range(10):
             once(short)
 
-    return {"ours": lambda: once(long), "base": ten_short}
+    return lambda: once(long), ten_short
 
 
 def figures() -> dict[str, object]:

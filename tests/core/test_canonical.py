@@ -7,7 +7,7 @@ import math
 import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import rfc8785
