@@ -7,6 +7,7 @@
     │   ├── PolicyError                 a policy file that is wrong, with the path into it
     │   └── KeySettingError             a key that is weak, broken or unknown
     ├── RecordError (ValueError)        a recorded line or file that cannot be read
+    ├── StateError (ValueError)         bytes of a history that cannot be read
     ├── StoreError (OSError)            a state file that cannot be used
     ├── LoopDetected (RuntimeError)     a guard in mode `enforce` ended an agent's turn
     └── MissingExtraError (ImportError) an optional part that is not installed
@@ -27,6 +28,7 @@ __all__ = [
     "PolicyError",
     "RecordError",
     "SettingError",
+    "StateError",
     "StoreError",
     "StoreProblem",
 ]
@@ -73,6 +75,10 @@ class RecordError(LoopguardError, ValueError):
         self.reason = reason
         self.source = source
         self.line = line
+
+
+class StateError(LoopguardError, ValueError):
+    """Bytes that are to hold a state of ours hold none that this release can read."""
 
 
 _STORE: Final[dict[StoreProblem, str]] = {

@@ -27,6 +27,7 @@ from .decision import (
 )  # fmt: skip
 from .detectors import DETECTORS, After, Before, Detector, Judged, TurnOver
 from .entry import Entry
+from .episode import LASTING
 from .history import History
 from .policy import Policy, ToolPolicy
 from .tag import key_of, name_tag
@@ -108,7 +109,7 @@ class Engine:
         new = _Said([], said.nudges)
         self._say_before(history, entry, before, decided, new)
         self._say_after(history, After(call, entry, outcome, settings), plan, new)
-        if (entry.resets or entry.news) and len(history.episodes):
+        if history.episodes.held and history.brings_new(entry):
             said.nudges.extend(history.episodes.recover(entry))
         if len(new.findings) > 1:
             new.findings.sort(key=lambda finding: -_STRENGTH[finding.action])
@@ -147,7 +148,8 @@ class Engine:
         return found
 
     def _until(self, history: History, judged: Judged) -> int:
-        return history.turns.number + (self.policy.window if judged.reach is None else judged.reach)
+        reach = self.policy.window if judged.reach is None else judged.reach
+        return LASTING if reach == LASTING else history.turns.number + reach
 
     def _decision(self, history: History, found: _Found) -> Decision:
         """The strongest speaks; at equal strength the earlier detector."""

@@ -5,6 +5,7 @@ Not a judge: whether a rule holds is for the detectors, an episode only knows th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -19,7 +20,8 @@ __all__ = ["EPISODE_LIMIT", "LASTING", "Episode", "Episodes", "Subject"]
 EPISODE_LIMIT: Final = 24
 LASTING: Final = 1 << 62
 """A turn that never comes: such an episode ends with the run, a user message, or by its own rule."""
-_LONGEST_NAME: Final = 48
+_LONGEST_NAME: Final = 32
+"""Characters of a tool's name that an outcome shows: names are given by models, and a state has a bound."""
 
 Subject = tuple[str, int]
 """A rule and what it holds of: a key, a tool, a lap."""
@@ -35,31 +37,31 @@ class Episode(msgspec.Struct, gc=False, eq=False):
     """1 after a nudge, 2 after a stop."""
     until: int
     """The last turn in which the episode goes on unless its rule holds again."""
+    tool: str
+    """Of the call of the first finding, cut to its first characters."""
     turn: int = 0
     """Of the nudge, as long as nobody knows how that went on; else 0."""
     place: int = 0
-    """Of the nudged call."""
-    tool: str = ""
-    """Of the nudged call."""
+    """Of the nudged call; else 0."""
 
     def close(self, result: NudgeResult, place: int) -> NudgeOutcome:
         """The open nudge went on like this."""
-        outcome = NudgeOutcome(self.kind, result, self.tool, place)
-        self.turn, self.place, self.tool = 0, 0, ""
-        return outcome
+        self.turn = self.place = 0
+        return NudgeOutcome(self.kind, result, self.tool, place)
 
 
 class Episodes:
     """The episodes of one history, bounded; the one told longest ago is forgotten first."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("held",)
 
-    def __init__(self) -> None:
-        self._held: dict[Subject, Episode] = {}
+    def __init__(self, held: Iterable[tuple[Subject, Episode]] = ()) -> None:
+        self.held: dict[Subject, Episode] = dict(held)
+        """By rule and what it holds of, the one told longest ago first."""
 
     def level(self, subject: Subject, turn: int) -> int:
         """0 where nothing was said in this episode, 1 after a nudge, 2 after a stop."""
-        episode = self._held.get(subject)
+        episode = self.held.get(subject)
         return 0 if episode is None or episode.until < turn else episode.level
 
     def tell(self, subject: Subject, finding: Finding, turn: int, until: int) -> tuple[bool, list[NudgeOutcome]]:
@@ -68,7 +70,7 @@ class Episodes:
         A nudge escalates when its rule holds again in a later turn: in its own the agent had not heard it yet.
         """
         level = _STRENGTH[finding.action]
-        episode = self._held.pop(subject, None)
+        episode = self.held.pop(subject, None)
         outcomes: list[NudgeOutcome] = []
         is_new = True
         if episode is not None:
@@ -79,22 +81,22 @@ class Episodes:
                 outcomes.append(episode.close("escalated", finding.sequence))
             is_new = not goes_on or episode.level < level
         if episode is None or is_new:
-            episode = Episode(finding.kind, level, until)
+            episode = Episode(finding.kind, level, until, finding.tool[:_LONGEST_NAME])
             if finding.action == "nudge":
-                episode.turn, episode.place, episode.tool = turn, finding.sequence, finding.tool[:_LONGEST_NAME]
+                episode.turn, episode.place = turn, finding.sequence
         episode.until = until
         self.put(subject, episode)
         return is_new, outcomes
 
     def put(self, subject: Subject, episode: Episode) -> None:
         """Hold an episode as the one told last."""
-        self._held[subject] = episode
-        if len(self._held) > EPISODE_LIMIT:
-            del self._held[next(iter(self._held))]
+        self.held[subject] = episode
+        if len(self.held) > EPISODE_LIMIT:
+            del self.held[next(iter(self.held))]
 
     def age(self, entry: Entry) -> list[NudgeOutcome]:
         """End the episodes that a call ends."""
-        if not self._held:
+        if not self.held:
             return []
         ended: list[NudgeOutcome] = []
         if entry.key is not None:
@@ -106,7 +108,7 @@ class Episodes:
             self._end(("page", entry.group), entry.place, ended)
         done = entry.succeeded and not entry.refusal
         if done or entry.resets:
-            for subject in [one for one in self._held if one[0] == "same_error"]:
+            for subject in [one for one in self.held if one[0] == "same_error"]:
                 own = subject[1] >> 32 == entry.tool
                 if done if own else entry.resets:
                     self._end(subject, entry.place, ended)
@@ -114,12 +116,12 @@ class Episodes:
 
     def turn_over(self, mark: TurnMark, place: int) -> list[NudgeOutcome]:
         """End the episodes that a finished turn ends."""
-        if not self._held:
+        if not self.held:
             return []
         ended: list[NudgeOutcome] = []
         if mark.fresh:
             self._end(("idle", 0), place, ended)
-        for subject in [one for one in self._held if one[0] == "row"]:
+        for subject in [one for one in self.held if one[0] == "row"]:
             if mark.advanced or mark.symbol != symbol_of((subject[1],)):
                 self._end(subject, place, ended)
         return ended
@@ -128,22 +130,19 @@ class Episodes:
         """Something new came: every nudge given in an earlier turn is answered."""
         return [
             episode.close("recovered", entry.place)
-            for episode in self._held.values()
+            for episode in self.held.values()
             if 0 < episode.turn < entry.turn
         ]
 
     def leave(self) -> list[NudgeOutcome]:
         """Nothing more comes: every open nudge stays open."""
-        return [episode.close("open", episode.place) for episode in self._held.values() if episode.turn]
+        return [episode.close("open", episode.place) for episode in self.held.values() if episode.turn]
 
     def _end(self, subject: Subject, place: int, ended: list[NudgeOutcome]) -> None:
-        episode = self._held.pop(subject, None)
+        episode = self.held.pop(subject, None)
         if episode is not None and episode.turn:
             ended.append(episode.close("recovered", place))
 
-    def items(self) -> list[tuple[Subject, Episode]]:
-        """All of them, the one told longest ago first."""
-        return list(self._held.items())
-
-    def __len__(self) -> int:
-        return len(self._held)
+    def tools(self, turn: int) -> frozenset[str]:
+        """The tools of the episodes that go on."""
+        return frozenset(episode.tool for episode in self.held.values() if episode.until >= turn)

@@ -17,6 +17,7 @@ from .memory import Outcomes, Recent, Seen
 from .policy import PollRule, ToolPolicy
 from .run_memory import RunMemory
 from .standing import Standing, brings_unseen, over_budget
+from .state import HistoryState
 from .tag import number_of, tag_of
 from .turn import TurnMark, Turns
 
@@ -29,16 +30,28 @@ _SEEN: Final = 256
 _ASKED: Final = 32
 _STANDINGS: Final = 16
 _LISTS: Final = 16
+_LONGEST_NAME: Final = 64
+"""Characters of a tool's name: longer ones are told apart by their tags alone."""
 _SKETCHES: Final = 12
 """Calls whose word sketch is kept."""
 _NO_BUDGET: Final = PollRule()
+
+# A run that waits for its next call is kept as bytes: so many at most while it is short, so many ever. What does not
+# fit is dropped from the details, oldest first. The sizes are those of `stream.codec`, and a test holds them to it.
+_IDLE_CALLS: Final = 32
+_IDLE_BYTES: Final = 2560
+_MOST_BYTES: Final = 8192
+_FIXED_BYTES: Final = 160
+_TAG_BYTES: Final = 4
+_ENTRY_BYTES: Final = 23
+_SKETCH_BYTES: Final = 3
 
 
 class History:
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
+        "_detail", "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
         "last_tool", "memory", "news", "outcomes", "place", "resets", "seen", "standings", "turns",
     )  # fmt: skip
 
@@ -48,11 +61,11 @@ class History:
         """Calls so far."""
         self.dropped = 0
         """Calls whose detail was dropped."""
-        self._clear(turn=0)
+        self._fill(HistoryState())
 
-    def _clear(self, turn: int) -> None:
-        self.turns = Turns(turn)
-        self.last_tool = ""
+    def _fill(self, state: HistoryState) -> None:
+        self.turns = Turns(state.turn)
+        self.last_tool = state.last_tool
         """Name of the newest call's tool."""
         self.entries: deque[Entry] = deque()
         self.by_key: dict[int, list[Entry]] = {}
@@ -61,23 +74,47 @@ class History:
         """The calls in detail that may have changed the world."""
         self.news: deque[Entry] = deque()
         """The calls in detail that taught something."""
-        self.outcomes = Outcomes(_OUTCOMES)
-        self.seen = Seen(_SEEN)
+        self._detail = 0
+        """Bytes that the calls in detail would take."""
+        self.outcomes = Outcomes(_OUTCOMES, state.outcomes)
+        self.seen = Seen(_SEEN, state.seen)
         """Items, states and pages."""
-        self.asked = Seen(_ASKED)
+        self.asked = Seen(_ASKED, state.asked)
         """Questions that the user answered."""
-        self.standings: Recent[Standing] = Recent(_STANDINGS)
-        self.barren: Recent[int] = Recent(_LISTS)
+        self.standings: Recent[Standing] = Recent(_STANDINGS, state.standings)
+        self.barren: Recent[int] = Recent(_LISTS, state.barren)
         """Pages in a row that brought nothing unseen, by the call without its cursor."""
-        self.episodes = Episodes()
-        self.idle_turns = 0
+        self.episodes = Episodes(state.episodes)
+        self.idle_turns = state.idle_turns
         """Turns in a row that brought nothing new."""
-        self.idle_since = 0
+        self.idle_since = state.idle_since
         """Place of the first call of those turns."""
 
     def reset(self) -> None:
         """A user message to this agent: everything starts anew but the numbering."""
-        self._clear(self.turns.number)
+        self._fill(HistoryState(turn=self.turns.number))
+
+    def state(self) -> HistoryState:
+        """All of it but the run's memory as plain data, which is the history's own until the next change."""
+        turns = self.turns
+        return HistoryState(
+            self.place, self.dropped, turns.number, turns.token, len(turns.open), turns.row, self.last_tool,
+            self.idle_turns, self.idle_since, list(self.entries), turns.marks, list(self.outcomes.pairs.items()),
+            list(self.seen.numbers), list(self.asked.numbers), list(self.standings.values.items()),
+            list(self.barren.values.items()), list(self.episodes.held.items()),
+        )  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: HistoryState, memory: RunMemory | None = None) -> History:
+        """The history that a state was taken of; the state becomes its own."""
+        history = cls(memory)
+        history.place, history.dropped = state.place, state.dropped
+        history._fill(state)
+        for entry in state.entries:
+            history._index(entry)
+        opened = len(state.entries) - state.open_calls
+        history.turns.restore(state.marks, state.entries[opened:], state.token, state.row)
+        return history
 
     # Questions ----------------------------------------------------------------------------------------------------
 
@@ -148,6 +185,12 @@ class History:
                 return entry
         return None
 
+    def brings_new(self, entry: Entry) -> bool:
+        """Whether the newest call brought something new, and not only the answer to an earlier one in other words."""
+        if not entry.resets and not entry.news:
+            return False
+        return not any(entry.rewords(one) for one in self.by_tool[entry.tool] if one is not entry)
+
     def changed_between(self, tool: int, earlier: Entry, later_turn: int) -> bool:
         """Whether another tool may have changed the world from the turn of ``earlier`` on and before ``later_turn``."""
         for entry in reversed(self.resets):
@@ -171,7 +214,8 @@ class History:
         self._index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)
-        self.last_tool = call.tool
+        self.last_tool = call.tool[:_LONGEST_NAME]
+        self._make_room()
         return entry
 
     def _judge_result(self, entry: Entry, call: ToolCall, outcome: Outcome, settings: ToolPolicy) -> None:
@@ -185,10 +229,11 @@ class History:
             return
         if entry.kind == "poll" or outcome.declared:
             standing = self.standings.get(entry.key) or Standing()
-            entry.moved, entry.advanced = standing.add(entry, call, outcome, self.seen)
+            rule = settings.poll or _NO_BUDGET
+            timed = rule.deadline is not None or rule.min_interval is not None
+            entry.moved, entry.advanced = standing.add(entry, call.start_ns if timed else None, outcome, self.seen)
             self.standings.set(entry.key, standing)
             if entry.kind == "poll":
-                rule = settings.poll or _NO_BUDGET
                 over = over_budget(standing, rule, call.start_ns, polls=standing.total, same=standing.same)
                 entry.waits = over is None and not standing.was_terminal
         if settings.cursor is not None and entry.group is not None and entry.counts:
@@ -258,6 +303,7 @@ class History:
 
     def _index(self, entry: Entry) -> None:
         self.entries.append(entry)
+        self._detail += _weight(entry)
         if entry.key is not None:
             self.by_key.setdefault(entry.key, []).append(entry)
         self.by_tool.setdefault(entry.tool, []).append(entry)
@@ -265,12 +311,41 @@ class History:
             self.resets.append(entry)
         elif entry.news:
             self.news.append(entry)
-        if len(self.entries) > _SKETCHES:
-            self.entries[-_SKETCHES - 1].words = ()
-        while len(self.entries) > DETAIL_LIMIT:
-            self._drop_oldest()
 
-    def _drop_oldest(self) -> None:
+    def _make_room(self) -> None:
+        """Drop what is older than the bounds, of a call first its sketch and then its detail."""
+        if len(self.entries) > _SKETCHES:
+            older = self.entries[-_SKETCHES - 1]
+            if older.words:
+                self._detail -= _SKETCH_BYTES + _TAG_BYTES * len(older.words)
+                older.words = ()
+        if len(self.entries) > DETAIL_LIMIT:
+            self._drop_oldest()
+        if self.place > _IDLE_CALLS and not (self.seen.numbers or self.episodes.held or self.memory.writes.values):
+            return  # what else there can be, all of it at its bound, leaves room enough
+        limit = _IDLE_BYTES if self.place <= _IDLE_CALLS else _MOST_BYTES
+        spare = limit - self._detail - self._elsewhere()
+        while spare < 0 and len(self.entries) > len(self.turns.open) + 1:
+            spare += self._drop_oldest()
+        while spare < 0 and self.seen.numbers:
+            self.seen.forget()
+            spare += _TAG_BYTES
+
+    def _elsewhere(self) -> int:
+        """Bytes that everything but the calls in detail would take, at most."""
+        return (
+            _FIXED_BYTES
+            + _TAG_BYTES * (len(self.seen.numbers) + len(self.asked.numbers) + len(self.by_tool))
+            + 9 * len(self.outcomes.pairs)
+            + 10 * len(self.turns.marks)
+            + 44 * len(self.standings.values)
+            + 7 * len(self.barren.values)
+            + 62 * len(self.episodes.held)
+            + self.memory.weight
+        )
+
+    def _drop_oldest(self) -> int:
+        """Drop the oldest call's detail; how many bytes that spares."""
         oldest = self.entries.popleft()
         self.dropped += 1
         if oldest.key is not None:
@@ -279,6 +354,9 @@ class History:
         for index in (self.resets, self.news):
             if index and index[0] is oldest:
                 index.popleft()
+        weight = _weight(oldest)
+        self._detail -= weight
+        return weight
 
     def end_turn(self, limit: int) -> TurnMark:
         """Close the open turn; ``limit`` turns stay as symbols."""
@@ -297,3 +375,10 @@ def _drop_first(index: dict[int, list[Entry]], name: int) -> None:
     if not held:
         del index[name]
 
+
+def _weight(entry: Entry) -> int:
+    """Bytes that a call in detail takes in a state, at most."""
+    weight = _ENTRY_BYTES + (0 if entry.error is None else _TAG_BYTES) + (0 if entry.shape is None else _TAG_BYTES)
+    if entry.group is not None and (entry.key is None or entry.group != entry.key >> 32):
+        weight += _TAG_BYTES
+    return weight + _SKETCH_BYTES + _TAG_BYTES * len(entry.words) if entry.words else weight

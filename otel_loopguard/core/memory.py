@@ -5,72 +5,68 @@ Not caches: nothing is looked up in them but whether, how often or in what state
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Iterable
+from typing import Final, Generic, TypeVar
 
 __all__ = ["Outcomes", "Recent", "Seen"]
 
 Value = TypeVar("Value")
 
+_MOST_TIMES: Final = 255
+"""Where counting ends: no rule asks for more."""
+
 
 class Seen:
     """The last ``limit`` numbers ever added; one that is forgotten counts as never seen."""
 
-    __slots__ = ("_limit", "_numbers")
+    __slots__ = ("_limit", "numbers")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, numbers: Iterable[int] = ()) -> None:
         self._limit = limit
-        self._numbers: dict[int, None] = {}
+        self.numbers: dict[int, None] = dict.fromkeys(numbers)
+        """Oldest first."""
 
     def add(self, number: int) -> bool:
         """Remember a number; whether it is new."""
-        if number in self._numbers:
+        if number in self.numbers:
             return False
-        self._numbers[number] = None
-        if len(self._numbers) > self._limit:
-            del self._numbers[next(iter(self._numbers))]
+        self.numbers[number] = None
+        if len(self.numbers) > self._limit:
+            self.forget()
         return True
 
+    def forget(self) -> None:
+        """Forget the oldest."""
+        del self.numbers[next(iter(self.numbers))]
+
     def __contains__(self, number: int) -> bool:
-        return number in self._numbers
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
+        return number in self.numbers
 
 
 class Recent(Generic[Value]):
     """The last ``limit`` values by number, the least recently set one forgotten."""
 
-    __slots__ = ("_limit", "_values")
+    __slots__ = ("_limit", "values")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, values: Iterable[tuple[int, Value]] = ()) -> None:
         self._limit = limit
-        self._values: dict[int, Value] = {}
+        self.values: dict[int, Value] = dict(values)
+        """Least recently set first."""
 
     def get(self, number: int) -> Value | None:
         """The value of a number, or None."""
-        return self._values.get(number)
+        return self.values.get(number)
 
     def set(self, number: int, value: Value) -> None:
         """Remember a value as the newest."""
-        self._values.pop(number, None)
-        self._values[number] = value
-        if len(self._values) > self._limit:
-            del self._values[next(iter(self._values))]
+        self.values.pop(number, None)
+        self.values[number] = value
+        if len(self.values) > self._limit:
+            del self.values[next(iter(self.values))]
 
     def discard(self, number: int) -> None:
         """Forget a value."""
-        self._values.pop(number, None)
-
-    def items(self) -> Iterator[tuple[int, Value]]:
-        """All that is remembered, oldest first."""
-        return iter(self._values.items())
-
-    def __len__(self) -> int:
-        return len(self._values)
+        self.values.pop(number, None)
 
 
 class Outcomes:
@@ -79,15 +75,17 @@ class Outcomes:
     One memory for both, because a run that repeats itself has few of either and a run that does not has as many.
     """
 
-    __slots__ = ("_answers", "_calls", "_limit", "_pairs")
+    __slots__ = ("_answers", "_calls", "_limit", "pairs")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, pairs: Iterable[tuple[int, int]] = ()) -> None:
         self._limit = limit
-        self._pairs: dict[int, int] = {}
-        """How often, by both tags in one number; the newest last."""
+        self.pairs: dict[int, int] = dict(pairs)
+        """How often, by both tags in one number, the call's in the upper 32 bits; the newest last."""
         self._calls: dict[int, int] = {}
         """How many pairs hold a call."""
         self._answers: dict[int, int] = {}
+        for pair in self.pairs:
+            self._hold(pair)
 
     def knows_call(self, call: int) -> bool:
         """Whether a call was ever made."""
@@ -104,35 +102,24 @@ class Outcomes:
     def add(self, call: int, answer: int, times: int = 1) -> int:
         """Remember one more outcome, 0 for a part that is not known; how often it was there, this time included."""
         pair = call << 32 | answer
-        count = self._pairs.pop(pair, None)
+        count = self.pairs.pop(pair, None)
         if count is None:
             count = 0
-            if call:
-                self._calls[call] = self._calls.get(call, 0) + 1
-            if answer:
-                self._answers[answer] = self._answers.get(answer, 0) + 1
-            if len(self._pairs) >= self._limit:
-                self._forget(next(iter(self._pairs)))
-        count += times
-        self._pairs[pair] = count
+            self._hold(pair)
+            if len(self.pairs) >= self._limit:
+                self._forget(next(iter(self.pairs)))
+        count = min(count + times, _MOST_TIMES)
+        self.pairs[pair] = count
         return count
 
+    def _hold(self, pair: int) -> None:
+        call, answer = pair >> 32, pair & 0xFFFFFFFF
+        self._calls[call] = self._calls.get(call, 0) + 1
+        self._answers[answer] = self._answers.get(answer, 0) + 1
+
     def _forget(self, pair: int) -> None:
-        del self._pairs[pair]
-        _less(self._calls, pair >> 32)
-        _less(self._answers, pair & 0xFFFFFFFF)
-
-    def items(self) -> Iterator[tuple[int, int]]:
-        """All pairs, call in the upper 32 bits, with how often they came, oldest first."""
-        return iter(self._pairs.items())
-
-    def __len__(self) -> int:
-        return len(self._pairs)
-
-
-def _less(counts: dict[int, int], tag: int) -> None:
-    left = counts.get(tag, 0) - 1
-    if left > 0:
-        counts[tag] = left
-    else:
-        counts.pop(tag, None)
+        del self.pairs[pair]
+        for counts, tag in ((self._calls, pair >> 32), (self._answers, pair & 0xFFFFFFFF)):
+            counts[tag] -= 1
+            if not counts[tag]:
+                del counts[tag]

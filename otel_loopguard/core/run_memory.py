@@ -6,6 +6,7 @@ Not a history: it holds what counts for the run as a whole, whichever agent did 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -48,13 +49,20 @@ class RunMemory:
 
     __slots__ = ("changes", "handoffs", "writes")
 
-    def __init__(self) -> None:
-        self.writes: Recent[Written] = Recent(_WRITES)
+    def __init__(
+        self, writes: Iterable[tuple[int, Written]] = (), handoffs: Iterable[tuple[int, int]] = (), changes: int = 0
+    ) -> None:
+        self.writes: Recent[Written] = Recent(_WRITES, writes)
         """Declared writes by their call without the idempotency key, 64 bits."""
-        self.handoffs: deque[tuple[int, int]] = deque(maxlen=_HANDOFFS)
+        self.handoffs: deque[tuple[int, int]] = deque(handoffs, _HANDOFFS)
         """Every hand-off: its symbol, and the changes of the world before it."""
-        self.changes = 0
+        self.changes = changes
         """Calls of any agent so far that may have changed the world."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes that it would take, at most."""
+        return 17 * len(self.writes.values) + 9 * len(self.handoffs)
 
     def add(self, entry: Entry, call: ToolCall) -> None:
         """Take in a call of any agent."""
@@ -74,7 +82,7 @@ class RunMemory:
     def user_message(self, scope: str) -> None:
         """A user spoke in a scope: what was written there may be wanted again, and tasks are handed over anew."""
         tag = name_tag(scope)
-        for group, written in list(self.writes.items()):
+        for group, written in list(self.writes.values.items()):
             if written.scope == tag:
                 self.writes.discard(group)
         self.handoffs.clear()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .call import Outcome, ToolCall
+from .call import Outcome
 from .entry import Entry
 from .memory import Seen
 from .policy import PollRule
@@ -38,7 +38,7 @@ class Standing(msgspec.Struct, gc=False, eq=False):
     was_terminal: bool = False
     """The state was terminal before the last call, as long as that is being judged."""
 
-    def add(self, entry: Entry, call: ToolCall, outcome: Outcome, seen: Seen) -> tuple[bool, bool]:
+    def add(self, entry: Entry, start_ns: int | None, outcome: Outcome, seen: Seen) -> tuple[bool, bool]:
         """Take in one more answer: whether it moved, and whether declared progress advanced.
 
         The first answer moves, and advances nothing: there is nothing that it could be beyond. A failure moves nothing,
@@ -51,7 +51,7 @@ class Standing(msgspec.Struct, gc=False, eq=False):
         self.terminal = self.terminal or outcome.terminal
         if entry.outcome != "missing":
             self.same = 1 if moved or first else self.same + 1
-        start = call.start_ns if call.start_ns is not None and 0 <= call.start_ns < _LATEST else None
+        start = start_ns if start_ns is not None and 0 <= start_ns < _LATEST else None
         self.previous_start, self.last_start = self.last_start, start
         if first:
             self.first_start = start

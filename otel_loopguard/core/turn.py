@@ -16,7 +16,7 @@ from .tag import symbol_of, tag_of
 
 __all__ = ["CALL_LIMIT", "TurnMark", "Turns", "token_of"]
 
-CALL_LIMIT: Final = 64
+CALL_LIMIT: Final = 32
 """Calls of one turn; a host that knows no turns, and gives one token to all calls, still has a bound."""
 _LONGEST_TOKEN: Final = 48
 
@@ -88,6 +88,14 @@ class Turns:
         """How many of the marks have a symbol."""
         self.row = 0
         """Ended turns in a row with the newest symbol, back to one whose declared value advanced."""
+
+    def restore(self, marks: list[TurnMark], calls: list[Entry], token: str | int | None, row: int) -> None:
+        """Take over the turns of another history of the same number."""
+        self.marks = marks
+        for mark in marks:
+            if mark.symbol is not None:
+                self.symbols[mark.symbol] = self.symbols.get(mark.symbol, 0) + 1
+        self.open, self.token, self.row = calls, token, row
 
     def continues(self, turn: Turn) -> bool:
         """Whether a call with this token belongs to the open turn, which holds so many calls and no more."""

@@ -1,0 +1,200 @@
+"""Histories and a run's memory as bytes, and back: for state files, checkpoints and runs that wait.
+
+Not a wire format: only this package reads it. It holds what `core.state` holds, which is keyed tags and names, no
+content. The first byte is the version; a release reads all versions up to its own and refuses newer ones. What it
+gives back behaves as what was given: the same calls make the same observations.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from otel_loopguard.core.decision import Kind
+from otel_loopguard.core.episode import LASTING, Episode, Subject
+from otel_loopguard.core.history import History
+from otel_loopguard.core.run_memory import RunMemory, Written
+from otel_loopguard.core.standing import Standing
+from otel_loopguard.core.state import HistoryState
+from otel_loopguard.errors import StateError
+from otel_loopguard.stream.columns import (
+    pack_entries,
+    pack_marks,
+    packed,
+    table_of,
+    unpack_entries,
+    unpack_marks,
+    unpacked,
+)  # fmt: skip
+
+__all__ = ["VERSION", "pack_history", "pack_memory", "unpack_history", "unpack_memory"]
+
+VERSION: Final = 1
+
+Item = TypeVar("Item")
+
+_FINDINGS: Final[tuple[Kind, ...]] = (
+    "identical", "cycle", "drift", "same_error", "no_progress", "poll", "page", "write", "indeterminate",
+    "unknown_tool", "ask_again", "parallel_duplicate",
+)  # fmt: skip
+"""In this order for good: new ones go to the end."""
+
+
+def pack_history(history: History) -> bytes:
+    """A history, without the run's memory."""
+    state = history.state()
+    return _sealed(
+        (
+            (state.place, state.dropped, state.turn, state.token, state.open_calls, state.row, state.last_tool,
+             state.idle_turns, state.idle_since),
+            pack_entries(state.entries),
+            pack_marks(state.marks),
+            packed("Q", [pair for pair, _ in state.outcomes]),
+            bytes([times for _, times in state.outcomes]),
+            packed("I", state.seen),
+            packed("I", state.asked),
+            [(key, *_standing_packed(standing)) for key, standing in state.standings],
+            state.barren,
+            _episodes_packed(state.episodes, state.turn, state.place),
+        )
+    )  # fmt: skip
+
+
+def unpack_history(data: bytes, memory: RunMemory) -> History:
+    """The history that bytes were made of, in a run with this memory.
+
+    Raises `StateError` for bytes of a newer release, and for bytes that are no history.
+    """
+    return _opened(data, lambda parts: History.from_state(_history_state(parts), memory), "history")
+
+
+def pack_memory(memory: RunMemory) -> bytes:
+    """What a run remembers across its agents."""
+    writes = list(memory.writes.values.items())
+    scopes = table_of(written.scope for _, written in writes)
+    return _sealed(
+        (
+            memory.changes,
+            packed("Q", [group for group, _ in writes]),
+            bytes([written.done | (written.idempotency is not None) << 1 for _, written in writes]),
+            packed("I", [written.idempotency for _, written in writes if written.idempotency is not None]),
+            list(scopes),
+            bytes([scopes[written.scope] for _, written in writes]) if len(scopes) > 1 else b"",
+            packed("I", [symbol for symbol, _ in memory.handoffs]),
+            [memory.changes - changes for _, changes in memory.handoffs],
+        )
+    )
+
+
+def unpack_memory(data: bytes) -> RunMemory:
+    """The memory that bytes were made of.
+
+    Raises `StateError` for bytes of a newer release, and for bytes that are no memory.
+    """
+    return _opened(data, _memory, "run memory")
+
+
+# The envelope -----------------------------------------------------------------------------------------------------
+
+
+def _sealed(parts: tuple[object, ...]) -> bytes:
+    return bytes([VERSION]) + msgspec.msgpack.encode(parts)
+
+
+def _opened(data: bytes, make: Callable[[Any], Item], what: str) -> Item:
+    if data[:1] > bytes([VERSION]):
+        raise StateError(
+            f"a {what} of version {data[0]}, which a newer release wrote; this one reads up to {VERSION}, "
+            "so use that release or start with an empty state"
+        )
+    if data[:1] != bytes([VERSION]):
+        raise StateError(f"not a {what}")
+    try:
+        return make(msgspec.msgpack.decode(data[1:]))
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as error:
+        raise StateError(f"a {what} that is damaged") from error
+
+
+# Progress and episodes --------------------------------------------------------------------------------------------
+
+
+def _standing_packed(standing: Standing) -> tuple[object, ...]:
+    return (
+        standing.best, standing.answer, standing.total, standing.same, standing.first_start, standing.last_start,
+        standing.terminal,
+    )  # fmt: skip
+
+
+def _standing(parts: Sequence[Any]) -> Standing:
+    best, answer, total, same, first_start, last_start, terminal = parts
+    return Standing(best, answer, total, same, first_start, last_start, terminal=terminal)
+
+
+def _episodes_packed(episodes: Sequence[tuple[Subject, Episode]], turn: int, place: int) -> tuple[object, ...]:
+    rules = list(dict.fromkeys(rule for (rule, _), _ in episodes))
+    return rules, [
+        (
+            rules.index(rule),
+            number,
+            _FINDINGS.index(one.kind),
+            one.level,
+            None if one.until == LASTING else one.until - turn,
+            one.tool,
+            turn - one.turn if one.turn else None,
+            place - one.place if one.place else None,
+        )
+        for (rule, number), one in episodes
+    ]
+
+
+def _episodes(parts: Sequence[Any], turn: int, place: int) -> list[tuple[Subject, Episode]]:
+    rules, held = parts
+    return [
+        (
+            (rules[rule], number),
+            Episode(
+                _FINDINGS[kind],
+                level,
+                LASTING if until is None else turn + until,
+                tool,
+                0 if ago is None else turn - ago,
+                0 if back is None else place - back,
+            ),
+        )
+        for rule, number, kind, level, until, tool, ago, back in held
+    ]
+
+
+# The whole --------------------------------------------------------------------------------------------------------
+
+
+def _history_state(parts: Sequence[Any]) -> HistoryState:
+    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes = parts
+    place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since = head
+    return HistoryState(
+        place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since,
+        unpack_entries(entries, place),
+        unpack_marks(marks, turn - (opened > 0)),
+        list(zip(unpacked("Q", pairs), times, strict=True)),
+        list(unpacked("I", seen)),
+        list(unpacked("I", asked)),
+        [(key, _standing(rest)) for key, *rest in standings],
+        [(group, count) for group, count in barren],
+        _episodes(episodes, turn, place),
+    )  # fmt: skip
+
+
+def _memory(parts: Sequence[Any]) -> RunMemory:
+    changes, groups, flags, idempotency, scopes, scope_of, symbols, ago = parts
+    rest = iter(unpacked("I", idempotency))
+    writes = [
+        (
+            group,
+            Written(bool(bits & 1), next(rest) if bits & 2 else None, scopes[scope_of[place] if scope_of else 0]),
+        )
+        for place, (group, bits) in enumerate(zip(unpacked("Q", groups), flags, strict=True))
+    ]
+    return RunMemory(writes, zip(unpacked("I", symbols), (changes - one for one in ago), strict=True), changes)
