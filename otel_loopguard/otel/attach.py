@@ -58,8 +58,7 @@ def instrument(
                 logger_provider=logger_provider,
                 meter_provider=meter_provider,
             )
-            # Some vendors' `add_span_processor` does more than that: phoenix drops its own exporter.
-            getattr(provider, "_active_span_processor", provider).add_span_processor(held)
+            _put_first(held, provider)
         return held
 
 
@@ -82,6 +81,17 @@ def _sdk_provider(provider: Any) -> Any:  # noqa: ANN401 - any vendor's class
             return provider if hasattr(provider, "add_span_processor") else None
         provider = inner
     return None
+
+
+def _put_first(held: LoopGuardSpanProcessor, provider: Any) -> None:  # noqa: ANN401
+    """Add a processor before all others: of a span that ends around our `end` nobody has read anything yet."""
+    multi: Any = getattr(provider, "_active_span_processor", provider)
+    if isinstance(getattr(multi, "_span_processors", None), tuple) and hasattr(multi, "_lock"):
+        with multi._lock:  # noqa: SLF001 - the SDK only appends
+            multi._span_processors = (held, *multi._span_processors)  # noqa: SLF001
+        return
+    # Some vendors' `add_span_processor` does more than that: phoenix drops its own exporter.
+    multi.add_span_processor(held)
 
 
 def _processor_on(provider: Any) -> LoopGuardSpanProcessor | None:  # noqa: ANN401
