@@ -75,6 +75,23 @@ class Live(Recorder):
             self._say(report, taken.span, now_ns)
         return taken.found
 
+    def hear(self, seen: Sighting) -> None:
+        """A model asked for a call with an id: its tool's span of the same trace may come without arguments.
+
+        Under a policy with scope values nothing is heard, since they enter the fingerprint and are known with the
+        tool's span alone.
+        """
+        reader = self._reader(seen.place.run_id, seen.resource.get("service.name"))
+        if self._rules.policy.scope:
+            return
+        call = self._read_call(reader, seen)
+        if call.fingerprint is None:
+            return
+        with self._lock:
+            is_one_forgotten = self._told.hear(seen.trace_id, reader, call)
+        if is_one_forgotten:
+            self.counters.add(names.DROPPED, ("heard_calls",))
+
     # Guarded calls ------------------------------------------------------------------------------------------------
 
     def admit(self, seen: Sighting) -> tuple[Guarded, bool] | None:

@@ -33,6 +33,7 @@ from .rules import Rules, Sources
 from .run_state import RunState
 from .sighting import Sighting
 from .taken import Taken
+from .told import Told
 
 __all__ = ["Recorder"]
 
@@ -66,6 +67,7 @@ class Recorder:
         self._is_busy = False
         self._ledger = Ledger(self._max_runs)
         self._guarded = GuardedCalls()
+        self._told = Told()
         self.has_findings = False
         """Whether any run has one: what follows a finding need not be looked at before."""
 
@@ -104,6 +106,15 @@ class Recorder:
             raw.tool, raw.arguments, truncated=raw.truncated, call_id=raw.call_id, turn=seen.turn, attributes=scope,
             user_message=raw.user_message, handoff_to=raw.handoff_to, start_ns=seen.start_ns,
         )  # fmt: skip
+        if call.fingerprint is not None or call.call_id is None or not self._told:
+            return call
+        with self._lock:
+            told = self._told.find(seen.trace_id, reader, call)
+        if told is None:
+            return call
+        return msgspec.structs.replace(
+            told, turn=call.turn, user_message=call.user_message, handoff_to=call.handoff_to, start_ns=call.start_ns
+        )
 
     @staticmethod
     def _read_outcome(reader: CallReader, seen: Sighting, call: ToolCall) -> Outcome:

@@ -21,7 +21,7 @@ from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.conventions import MARKERS, NAMES, RawCall, Record, read
 from otel_loopguard.keys import KeySource, PolicySource
-from otel_loopguard.live import Found, Live, Sources, Taken, Tell, enlist, shared
+from otel_loopguard.live import Edge, Found, Live, Sighting, Sources, Taken, Tell, enlist, shared
 
 from .editor import Editor
 from .open_span import OpenSpan
@@ -90,6 +90,24 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if hasattr(os, "register_at_fork"):
             renew = WeakMethod(self._witness.renew)
             os.register_at_fork(after_in_child=lambda: (method := renew()) and method())
+
+    @classmethod
+    def of(cls, span: object) -> LoopGuardSpanProcessor | None:
+        """The processor that watches an open span."""
+        end = getattr(span, "end", None)
+        found = getattr(end.func, "__self__", None) if isinstance(end, partial) else None
+        return found if isinstance(found, cls) else None
+
+    @property
+    def edge(self) -> Edge:
+        """Where errors of ours end."""
+        return self._edge
+
+    def hear(self, span: Span, context: Context, call: RawCall) -> None:
+        """A model whose span is open asked for a call; may raise."""
+        where = self._witness.place_in(span, context)
+        trace_id = self._reader.ids(span).trace_id
+        self._live.hear(Sighting(call, where, resource=span.resource.attributes, trace_id=trace_id))
 
     # The SDK's interface ------------------------------------------------------------------------------------------
 

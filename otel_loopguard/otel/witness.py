@@ -6,21 +6,26 @@ Not the writing on it: the processor does that with what comes back.
 from __future__ import annotations
 
 import threading
+from typing import Final
 from weakref import ReferenceType, ref
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan
 
-from otel_loopguard.conventions import RawCall, Record, role
+from otel_loopguard.conventions import RawCall, Record, read, role
 from otel_loopguard.conventions.usage import tokens_of
 from otel_loopguard.core.call import Turn
-from otel_loopguard.correlate import NOWHERE, Siblings, Surroundings, place
+from otel_loopguard.correlate import NOWHERE, Place, Siblings, Surroundings, place
 from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
 
 from .nesting import Nesting
 from .open_span import OpenSpan, OpenSpans
+from .spans import attributes_in
 
 __all__ = ["Witness"]
+
+_NO_CALL: Final = RawCall("", "")
 
 
 class Witness:
@@ -85,6 +90,21 @@ class Witness:
                 self._live.spend(record.trace_id, tokens)
         if self.nesting.inner:
             self.nesting.pass_on(here, record.end_ns or 0)
+
+    def place_in(self, span: ReadableSpan, context: Context) -> Place:
+        """Where a call would stand that was made inside an open span, or by a model of which this is the span."""
+        identity = span.get_span_context()
+        here = None if identity is None else self.spans.get(identity.span_id)
+        if here is None or identity is None:
+            here = OpenSpan(span, 0 if identity is None else identity.span_id, self.spans.reader)
+        record = self.spans.reader.record(span, dict(attributes_in(span)), here.ids, None)
+        return place(
+            read(record) or _NO_CALL,
+            trace_id=here.ids.trace_id,
+            parent_span_id=here.ids.parent_span_id,
+            ancestors=[one.reading().ancestor for one in (here, *self.spans.around(here))],
+            surroundings=self._surroundings(context),
+        )
 
     def _turn(self, first: OpenSpan, record: Record) -> tuple[Turn, bool]:
         """The turn of a call by the spans around its earliest-started one, and whether a model's decision names it."""
