@@ -20,7 +20,7 @@ from .message import message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
 from .progress import at_path, items_at, measure_of
 from .volatile import mask
-from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, words_of
+from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, words_of
 
 __all__ = ["CallReader"]
 
@@ -47,19 +47,25 @@ _NO_RESULTS: Final = frozenset(
 """Whole answers that mean an empty list."""
 
 def _is_empty(data: object) -> bool:
-    """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list."""
-    if data is None:
+    """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list in it."""
+    if data is None or data in ([], {}):
         return True
     if isinstance(data, str):
         text = data.strip()
         return not text or text.rstrip(".!").casefold() in _NO_RESULTS
-    if isinstance(data, Mapping):
-        values = list(data.values())
-        return not values or (
-            any(isinstance(value, list) and not value for value in values)
-            and all(value is None or (value is not False and value in ("", 0, [], {})) for value in values)
-        )
-    return isinstance(data, list) and not data
+    return isinstance(data, dict) and _is_void(data, MAX_DEPTH) and _holds_empty_list(data, MAX_DEPTH)
+
+
+def _is_void(data: object, levels: int) -> bool:
+    if isinstance(data, dict):
+        return levels > 0 and all(_is_void(value, levels - 1) for value in data.values())
+    return not data and data is not False
+
+
+def _holds_empty_list(data: object, levels: int) -> bool:
+    if isinstance(data, dict):
+        return levels > 0 and any(_holds_empty_list(value, levels - 1) for value in data.values())
+    return data == []
 
 
 def _is_informative(data: object) -> bool:
