@@ -102,7 +102,7 @@ class Recorder:
     def _read_call(self, reader: CallReader, seen: Sighting) -> ToolCall:
         raw = seen.raw
         scope = ChainMap(dict(seen.attributes), dict(seen.resource)) if self._rules.policy.scope else None
-        return reader.call(
+        call = reader.call(
             raw.tool, raw.arguments, truncated=raw.truncated, call_id=raw.call_id, turn=seen.turn, attributes=scope,
             user_message=raw.user_message, handoff_to=raw.handoff_to, start_ns=seen.start_ns,
         )  # fmt: skip
