@@ -121,7 +121,7 @@ def _says_no(lower: str, words: set[str]) -> bool:
 
 
 def _says_yes(lower: str, words: set[str]) -> bool:
-    return _has(lower, words, _APPROVING, _APPROVING_PHRASES)
+    return "nothing" not in words and _has(lower, words, _APPROVING, _APPROVING_PHRASES)
 
 
 def _has(lower: str, words: set[str], single: frozenset[str], phrases: tuple[str, ...]) -> bool:

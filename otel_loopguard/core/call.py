@@ -105,6 +105,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The answer holds a digit or at least four words."""
     approval: bool = False
     """The answer says that all is well, and so is another answer for each thing that it approves."""
+    moving: bool = False
+    """Something volatile was masked in an answer that is no refusal: where it is what was asked for, as a benchmark's
+    times are, the answer only looks equal to the one before."""
+    said: int = 0
+    """Outline of the keyed long words of a long answer, 64 bits; never emitted. 0: not long enough."""
     measure: float | None = None
     """Declared progress as a number that grows with progress (version, rank of a state, percent, minus the
     number of errors)."""

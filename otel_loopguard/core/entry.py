@@ -9,7 +9,7 @@ import msgspec
 
 from .call import Category, Outcome, OutcomeKind, ToolCall
 from .policy import ToolKind
-from .tag import MASK, key_of, number_of, print_of, salt_of
+from .tag import FAILED, MASK, key_of, number_of, print_of, salt_of
 from .words import near
 
 __all__ = ["Entry", "answer_of", "entry_of"]
@@ -63,6 +63,10 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     """A declared poll within its budget."""
     fresh: bool = False
     """A result, or a state where one came along, that was never seen before."""
+    approval: bool = False
+    """The answer says that all is well, which is another answer for each thing that it approves."""
+    stale: bool = False
+    """The answer is that of the equal call just before, or tells nearly the same in other words."""
     moved: bool = False
     """What the tool polls for, pages through or declares went on. Only of the newest call, as the next."""
     times: int = 0
@@ -99,13 +103,14 @@ def entry_of(  # noqa: PLR0913, PLR0917 - made once a call, from what was worked
         outcome.category, answer_of(outcome), None if outcome.error is None else number_of(outcome.error) >> 32,
         None if outcome.shape is None else number_of(outcome.shape) >> 32,
         call.words, call.word_count, call.payload, call.thought or kind == "none", outcome.refusal,
-        outcome.informative, outcome.state is not None, call.handoff_to is not None,
+        outcome.informative, outcome.state is not None, call.handoff_to is not None, approval=outcome.approval,
     )  # fmt: skip
 
 
 def answer_of(outcome: Outcome) -> int | None:
-    """What came back as 64 bits; an error without a text of its own is told by its type."""
+    """What came back as 64 bits, told apart by whether it is an error; one without a text is told by its type."""
+    failed = FAILED << 32
     if outcome.kind != "error":
-        return None if outcome.fingerprint is None else number_of(outcome.fingerprint)
+        return None if outcome.fingerprint is None else number_of(outcome.fingerprint) & ~failed
     kind = salt_of(f"{outcome.error_type}/{outcome.category}")
-    return (kind if outcome.fingerprint is None else kind ^ number_of(outcome.fingerprint)) & MASK
+    return (kind if outcome.fingerprint is None else kind ^ number_of(outcome.fingerprint)) & MASK | failed

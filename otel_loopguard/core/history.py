@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from .call import Outcome, ToolCall
@@ -15,11 +16,13 @@ from .entry import Entry, entry_of
 from .episode import Episodes
 from .memory import Outcomes, Recent, Seen
 from .policy import PollRule, ToolPolicy
+from .refusal import Refusals
 from .run_memory import RunMemory
 from .standing import Standing, brings_unseen, over_budget
 from .state import HistoryState
 from .tag import number_of, tag_of
 from .turn import TurnMark, Turns
+from .words import retold
 
 __all__ = ["DETAIL_LIMIT", "History", "RunMemory"]
 
@@ -41,7 +44,7 @@ _NO_BUDGET: Final = PollRule()
 _IDLE_CALLS: Final = 32
 _IDLE_BYTES: Final = 2560
 _MOST_BYTES: Final = 8192
-_FIXED_BYTES: Final = 160
+_FIXED_BYTES: Final = 170
 _TAG_BYTES: Final = 4
 _ENTRY_BYTES: Final = 23
 _SKETCH_BYTES: Final = 3
@@ -52,7 +55,7 @@ class History:
 
     __slots__ = (
         "_detail", "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
-        "last_tool", "memory", "news", "outcomes", "place", "resets", "seen", "standings", "turns",
+        "last_tool", "memory", "news", "outcomes", "place", "refusals", "resets", "said", "seen", "standings", "turns",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory | None = None) -> None:
@@ -84,6 +87,9 @@ class History:
         self.standings: Recent[Standing] = Recent(_STANDINGS, state.standings)
         self.barren: Recent[int] = Recent(_LISTS, state.barren)
         """Pages in a row that brought nothing unseen, by the call without its cursor."""
+        self.said = state.said
+        """Outline of the newest call's answer."""
+        self.refusals = Refusals(state.refusals)
         self.episodes = Episodes(state.episodes)
         self.idle_turns = state.idle_turns
         """Turns in a row that brought nothing new."""
@@ -101,7 +107,7 @@ class History:
             self.place, self.dropped, turns.number, turns.token, len(turns.open), turns.row, self.last_tool,
             self.idle_turns, self.idle_since, list(self.entries), turns.marks, list(self.outcomes.pairs.items()),
             list(self.seen.numbers), list(self.asked.numbers), list(self.standings.values.items()),
-            list(self.barren.values.items()), list(self.episodes.held.items()),
+            list(self.barren.values.items()), list(self.episodes.held.items()), self.said, self.refusals.held,
         )  # fmt: skip
 
     @classmethod
@@ -200,6 +206,22 @@ class History:
                 return True
         return False
 
+    def worked_since(self, place: int, refused: Entry) -> bool:
+        """Whether work was accepted after a place: a payload or a write, or a success of the refused call's tool.
+
+        The latter only where that call has no payload: reading between two refused edits is no work.
+        """
+        for entry in reversed(self.entries):
+            if entry.place <= place:
+                return False
+            if entry.refusal or entry.thought or entry.outcome not in ("ok", "empty"):
+                continue
+            if entry.payload or entry.kind == "write":
+                return True
+            if entry.tool == refused.tool and entry.outcome == "ok" and not refused.payload:
+                return True
+        return False
+
     # Recording ----------------------------------------------------------------------------------------------------
 
     def add(  # noqa: PLR0913, PLR0917 - a call with what was worked out about it already
@@ -211,6 +233,10 @@ class History:
         self._judge_result(entry, call, outcome, settings)
         self._judge_novelty(entry, outcome, settings)
         self._link(entry, outcome, window)
+        entry.stale = self._is_stale(entry, outcome)
+        self.said = outcome.said
+        if entry.refusal and entry.outcome != "ours":
+            self.refusals.add(entry, partial(self.worked_since, refused=entry))
         self._index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)
@@ -253,7 +279,7 @@ class History:
         answer = 0 if entry.answer is None or entry.thought or is_ours else entry.answer >> 32
         first_time = call != 0 and not self.outcomes.knows_call(call)
         unseen = answer != 0 and not self.outcomes.knows_answer(answer)
-        if call or answer:
+        if (call or answer) and not is_ours:
             twin = any(one.key == entry.key and one.answer == entry.answer for one in self.turns.open)
             entry.times = self.outcomes.add(call, answer, 0 if twin else 1)
         if is_ours:
@@ -301,6 +327,13 @@ class History:
         else:
             entry.linked = entry.answer is not None and (previous.answer is None or entry.answer == previous.answer)
 
+    def _is_stale(self, entry: Entry, outcome: Outcome) -> bool:
+        """Whether the answer is that of the equal call just before, or retells it."""
+        if not self.entries or entry.key is None or self.entries[-1].key != entry.key:
+            return False
+        last = self.entries[-1].answer
+        return (entry.answer is not None and entry.answer == last) or retold(outcome.said, self.said)
+
     def _index(self, entry: Entry) -> None:
         self.entries.append(entry)
         self._detail += _weight(entry)
@@ -341,6 +374,7 @@ class History:
             + 44 * len(self.standings.values)
             + 7 * len(self.barren.values)
             + 62 * len(self.episodes.held)
+            + 40 * len(self.refusals.held)
             + self.memory.weight
         )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
+from .tag import FAILED
+
 __all__ = ["Outcomes", "Recent", "Seen"]
 
 Value = TypeVar("Value")
@@ -82,13 +84,13 @@ class Outcomes:
         self.pairs: dict[int, int] = dict(pairs)
         """How often, by both tags in one number, the call's in the upper 32 bits; the newest last."""
         self._calls: dict[int, int] = {}
-        """How many pairs hold a call."""
+        """How many pairs without an error hold a call."""
         self._answers: dict[int, int] = {}
         for pair in self.pairs:
             self._hold(pair)
 
     def knows_call(self, call: int) -> bool:
-        """Whether a call was ever made."""
+        """Whether a call was ever made and did not fail."""
         return call in self._calls
 
     def knows_answer(self, answer: int) -> bool:
@@ -113,13 +115,17 @@ class Outcomes:
         return count
 
     def _hold(self, pair: int) -> None:
-        call, answer = pair >> 32, pair & 0xFFFFFFFF
-        self._calls[call] = self._calls.get(call, 0) + 1
-        self._answers[answer] = self._answers.get(answer, 0) + 1
+        for counts, tag in self._counts(pair):
+            counts[tag] = counts.get(tag, 0) + 1
 
     def _forget(self, pair: int) -> None:
         del self.pairs[pair]
-        for counts, tag in ((self._calls, pair >> 32), (self._answers, pair & 0xFFFFFFFF)):
+        for counts, tag in self._counts(pair):
             counts[tag] -= 1
             if not counts[tag]:
                 del counts[tag]
+
+    def _counts(self, pair: int) -> tuple[tuple[dict[int, int], int], ...]:
+        """Where a pair counts: a call that failed was not made yet."""
+        answer = (self._answers, pair & 0xFFFFFFFF)
+        return (answer,) if pair & FAILED else (answer, (self._calls, pair >> 32))

@@ -19,8 +19,8 @@ from .fingerprint import Fingerprinter
 from .message import message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
 from .progress import at_path, items_at, measure_of
-from .volatile import mask
-from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, words_of
+from .volatile import MASK, mask
+from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]
 
@@ -39,6 +39,10 @@ _DIGIT: Final = re.compile(r"\d")
 _FIRST_WORDS: Final = re.compile(r"\S+")
 _HEAD: Final = 256
 """Characters of a text in which four words are looked for."""
+_MASKED: Final = MASK.encode()
+_LONG_ANSWER: Final = 400
+"""Bytes of an answer that may hold so many long words."""
+_MANY_WORDS: Final = 32
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 _NO_RESULTS: Final = frozenset(
     ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
@@ -209,10 +213,16 @@ class CallReader:
             answer = read_answer(data, rules.refusal, payload=payload)
         error = shape = None
         if answer.refusal:
-            said = error_message if is_error and error_message else _text_of(data)
-            error, shape = self._message(said, arguments, settings, error_type)
+            message = error_message if is_error and error_message else _text_of(data)
+            error, shape = self._message(message, arguments, settings, error_type)
         canonical = compared(data, rules, error=is_error)
-        fingerprint = None if isinstance(canonical, Unknown) else self._keys.result(canonical)
+        fingerprint = None
+        moving = False
+        said = 0
+        if not isinstance(canonical, Unknown):
+            fingerprint = self._keys.result(canonical)
+            moving = not answer.refusal and rules.volatile == "standard" and _MASKED in canonical
+            said = 0 if is_error else self._said(canonical)
         measure: float | None = None
         terminal = False
         items: tuple[int, ...] | None = None
@@ -224,7 +234,8 @@ class CallReader:
                 measure, terminal = measure_of(data, rule)
         return Outcome(
             self._kind(data, settings, is_error=is_error), fingerprint, error_type, category, error, shape,
-            refusal=answer.refusal, informative=_is_informative(data), approval=answer.approval, measure=measure,
+            refusal=answer.refusal, informative=_is_informative(data), approval=answer.approval,
+            moving=moving, said=said, measure=measure,
             declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
         )  # fmt: skip
 
@@ -256,6 +267,11 @@ class CallReader:
         """The smallest of the words' keyed numbers, ascending."""
         numbers = self._keys.tags([word.encode("utf-8", "surrogatepass") for word in words])
         return tuple(sorted(set(numbers))[:SKETCH_SIZE])
+
+    def _said(self, canonical: bytes) -> int:
+        """Outline of an answer that is long enough to be told again in other words."""
+        words = [] if len(canonical) < _LONG_ANSWER else long_words_of(canonical)
+        return outline(self._keys.tags(words)) if len(words) >= _MANY_WORDS else 0
 
     def _group(
         self, tool: str, data: object, settings: ToolPolicy, scope: bytes | None

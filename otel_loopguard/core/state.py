@@ -9,6 +9,7 @@ import msgspec
 
 from .entry import Entry
 from .episode import Episode, Subject
+from .refusal import Reason
 from .standing import Standing
 from .turn import TurnMark
 
@@ -37,3 +38,5 @@ class HistoryState(msgspec.Struct):
     standings: list[tuple[int, Standing]] = []
     barren: list[tuple[int, int]] = []
     episodes: list[tuple[Subject, Episode]] = []
+    said: int = 0
+    refusals: list[Reason] = []

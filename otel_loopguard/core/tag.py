@@ -10,9 +10,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-__all__ = ["MASK", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short", "symbol_of", "tag_of"]
+__all__ = ["FAILED", "MASK", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short", "symbol_of", "tag_of"]
 
 MASK: Final = (1 << 64) - 1
+FAILED: Final = 1
+"""Set in the 32-bit tags of answers that are errors, and in no others."""
 _ODD: Final = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: spreads sums of keys (Knuth, volume 3, section 6.4)."""
 _CACHED_NAME: Final = 128

@@ -16,6 +16,7 @@ import msgspec
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.episode import LASTING, Episode, Subject
 from otel_loopguard.core.history import History
+from otel_loopguard.core.refusal import Reason
 from otel_loopguard.core.run_memory import RunMemory, Written
 from otel_loopguard.core.standing import Standing
 from otel_loopguard.core.state import HistoryState
@@ -59,6 +60,8 @@ def pack_history(history: History) -> bytes:
             [(key, *_standing_packed(standing)) for key, standing in state.standings],
             state.barren,
             _episodes_packed(state.episodes, state.turn, state.place),
+            state.said,
+            [_reason_packed(reason, state.turn, state.place) for reason in state.refusals],
         )
     )  # fmt: skip
 
@@ -168,11 +171,26 @@ def _episodes(parts: Sequence[Any], turn: int, place: int) -> list[tuple[Subject
     ]
 
 
+# Refusals ---------------------------------------------------------------------------------------------------------
+
+
+def _reason_packed(reason: Reason, turn: int, place: int) -> tuple[int, ...]:
+    return (
+        reason.tool, reason.error, reason.answer, reason.key, place - reason.first, place - reason.last,
+        turn - reason.turn, reason.count, reason.weight, reason.equal,
+    )  # fmt: skip
+
+
+def _reason(parts: Sequence[int], turn: int, place: int) -> Reason:
+    tool, error, answer, key, first, last, ago, count, weight, equal = parts
+    return Reason(tool, error, answer, key, place - first, place - last, turn - ago, count, weight, equal)
+
+
 # The whole --------------------------------------------------------------------------------------------------------
 
 
 def _history_state(parts: Sequence[Any]) -> HistoryState:
-    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes = parts
+    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals = parts
     place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since = head
     return HistoryState(
         place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since,
@@ -184,6 +202,8 @@ def _history_state(parts: Sequence[Any]) -> HistoryState:
         [(key, _standing(rest)) for key, *rest in standings],
         [(group, count) for group, count in barren],
         _episodes(episodes, turn, place),
+        said,
+        [_reason(one, turn, place) for one in refusals],
     )  # fmt: skip
 
 

@@ -114,6 +114,8 @@ def _bits(entry: Entry) -> int:
         | entry.linked << 10
         | entry.waits << 11
         | entry.fresh << 12
+        | entry.approval << 13
+        | entry.stale << 14
         | (0 if entry.key is None else _HAS_KEY)
         | (0 if entry.answer is None else _HAS_ANSWER)
         | (_HAS_GROUP if _has_group(entry) else 0)
@@ -125,7 +127,7 @@ def _bits(entry: Entry) -> int:
 
 def _flags_of(bits: int) -> tuple[bool, ...]:
     """The flags in the order of an entry's fields."""
-    return tuple([bits >> place & 1 == 1 for place in range(13)])
+    return tuple([bits >> place & 1 == 1 for place in range(15)])
 
 
 def unpack_entries(parts: Sequence[Any], last_place: int) -> list[Entry]:

@@ -78,6 +78,7 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
         ("The index is up to date", APPROVAL),
         ("3 passed, then an exception", REFUSAL),
         ("broken: 3 rows", NEITHER),
+        ("40 pages read, nothing of them written", NEITHER),
     ],
 )
 def test_approvals(text: str, expected: Answer) -> None:

@@ -1,21 +1,24 @@
 """Different arguments, the same nothing: a question worded again and again.
 
-Three rules, all nudges:
+Four rules, all nudges:
 
 * a streak of empty or failing answers of one tool to so many different arguments, the failures of one shape; a hit
   in between starts it again, and so does a call of four words or more that is near none of the streak's such calls
   (a batch of different questions is no drift);
 * five failures of one tool in a row, of one message shape, over at least two different arguments: guessing names.
   Three of one shape are honest exploration;
-* near-equal arguments with the same telling answer in four turns of the window, at least two of them different, with
-  nothing new in between: the answer is there, and is asked for again.
+* near-equal arguments with the same telling answer in four turns of the window, at least two of them different: the
+  answer is there, and is asked for again. After something new the next asking weighs less than half, as refusals do;
+* near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
+  end that an earlier one came to. A hit, or anything else done to the world, starts them again.
 
 Not flagged: ids looked up one after the other (short arguments are never near), declared writes, receipts of accepted
-payloads, several questions of one turn, an answer of one word.
+payloads, several questions of one turn, an answer of one word, all's well of one thing after the other.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,6 +26,7 @@ from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.refusal import AFTER_WORK, IN_VAIN, MEASURE
 from otel_loopguard.core.words import LONG_ENOUGH, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn
@@ -31,6 +35,11 @@ __all__ = ["Drift"]
 
 _SHAPED_FAILURES: Final = 5
 _WORDINGS: Final = 4
+_STALE: Final = 4
+"""Attempts that came to an end known from an earlier one."""
+_FAILURES: Final = 2
+"""Among attempts of which some end in silence: silence alone is how many a tool says that it is done."""
+_SILENCE: Final = None
 _NO_WORD: Final = ("ours", "missing")
 """Outcomes in which the tool said nothing."""
 
@@ -56,8 +65,10 @@ class Drift:
         if _is_nothing(entry):
             if entry.kind == "write":
                 return None
-            return self._nothing(history, moment) or self._shaped(history, moment)
-        return self._reworded(history, moment, policy)
+            judged = self._nothing(history, moment) or self._shaped(history, moment)
+        else:
+            judged = self._reworded(history, moment, policy)
+        return judged or self._attempts(history, moment, policy)
 
     def _nothing(self, history: History, moment: After) -> Judged | None:
         limit = moment.settings.drift.nudge
@@ -79,26 +90,41 @@ class Drift:
 
     def _reworded(self, history: History, moment: After, policy: Policy) -> Judged | None:
         entry = moment.entry
-        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH:
+        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH or entry.approval:
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
         if history.outcomes.calls_with(entry.answer >> 32) == 1 or len(history.by_tool[entry.tool]) < _WORDINGS:
             return None
         found = [entry]
+        weight = IN_VAIN
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
             if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
                 continue
-            if earlier.key != entry.key and not near(
-                earlier.words, earlier.word_count, entry.words, entry.word_count
-            ):
-                continue
-            if _new_between(history, earlier, found[-1]):
-                break
-            found.append(earlier)
-        if len(found) < _WORDINGS or len({one.key for one in found}) < 2:  # noqa: PLR2004
+            if _is_near(earlier, entry):
+                weight += AFTER_WORK if _new_between(history, earlier, found[-1]) else IN_VAIN
+                found.append(earlier)
+        if weight < MEASURE or len({one.key for one in found}) < 2:  # noqa: PLR2004
             return None
         return self._judged(history, moment, found, _WORDINGS)
+
+    def _attempts(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        """Many attempts at one thing that come to few different ends."""
+        entry = moment.entry
+        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or len(history.by_tool[entry.tool]) <= _STALE:
+            return None
+        if entry.outcome == "ok" and entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1:
+            return None
+        found = _attempts_at(history, entry, policy.window)
+        ends = Counter(_end(one) for one in found)
+        hit = next((place for place, one in enumerate(found) if one.outcome == "ok" and ends[_end(one)] == 1), None)
+        found = found[:hit]
+        ends = Counter(_end(one) for one in found)
+        if len(found) - len(ends) < _STALE or ends[_end(entry)] == 1:
+            return None
+        if _SILENCE in ends and sum(one.outcome == "error" for one in found) < _FAILURES:
+            return None
+        return self._judged(history, moment, found, _STALE)
 
     def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
@@ -107,6 +133,45 @@ class Drift:
 
 def _is_nothing(entry: Entry) -> bool:
     return entry.outcome in ("empty", "error")
+
+
+def _is_near(one: Entry, other: Entry) -> bool:
+    return one.key == other.key or near(one.words, one.word_count, other.words, other.word_count)
+
+
+def _is_attempt(entry: Entry) -> bool:
+    """Whether the call asked for something and its outcome says whether it got that."""
+    if entry.approval or (entry.payload and not entry.refusal):
+        return False
+    return entry.outcome != "ok" or entry.informative
+
+
+def _end(entry: Entry) -> int | None:
+    """What an attempt came to: its answer, the shape of its failure, or silence."""
+    if entry.outcome == "error" and entry.shape is not None:
+        return entry.shape
+    return _SILENCE if entry.outcome == "empty" else entry.answer
+
+
+def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
+    """The attempt and those before it at nearly the same, newest first, back to where something else was done."""
+    found = [attempt]
+    for earlier in history.of_tool(attempt.tool, attempt.turn, window):
+        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_near(earlier, attempt):
+            continue
+        if earlier.approval or _other_between(history, earlier, found[-1], attempt):
+            break
+        if earlier.outcome != "ok" or earlier.informative:
+            found.append(earlier)
+    return found
+
+
+def _other_between(history: History, earlier: Entry, later: Entry, attempt: Entry) -> bool:
+    """Whether something that may have changed the world, and is no attempt at the same, stands in between."""
+    return any(
+        earlier.place < entry.place < later.place and not (entry.tool == attempt.tool and _is_near(entry, attempt))
+        for entry in history.resets
+    )
 
 
 def _alike(history: History, last: Entry) -> Iterator[Entry]:

@@ -44,8 +44,10 @@ class Identical:
             return self._before(history, moment, moment.key, policy.window)
         if not isinstance(moment, After) or moment.entry.key is None or not moment.entry.counts:
             return None
-        if moment.entry.outcome == "ours" or not _brings_news(moment.settings):
+        if moment.entry.outcome == "ours":
             return None
+        if not _brings_news(moment.settings):
+            return self._retold(history, moment, moment.entry.key) if moment.entry.stale else None
         return self._after(history, moment, moment.entry.key, policy.window)
 
     def _before(self, history: History, moment: Before, key: int, window: int) -> Judged | None:
@@ -65,6 +67,21 @@ class Identical:
         if moment.entry.linked and len(streak) >= rule.nudge:
             return self._judged("nudge", history, moment, streak[1:], count=len(streak), limit=rule.nudge)
         return self._row(history, moment, key, moment.entry.turn)
+
+    def _retold(self, history: History, moment: After, key: int) -> Judged | None:
+        """Turns in a row with this call alone, each told the same as the one before, if in other words."""
+        limit = moment.settings.identical.nudge
+        count = history.turns.row_of(key, moment.entry.turn)
+        if count < limit or history.episodes.level((self.kind, key), moment.entry.turn):
+            return None
+        found = [moment.entry]
+        for earlier in one_a_turn(one for one in reversed(history.by_key[key]) if one.turn < moment.entry.turn):
+            found.append(earlier)
+            if len(found) == count or not earlier.stale:
+                break
+        if len(found) < limit or all(one.answer == moment.entry.answer for one in found):
+            return None
+        return self._judged("nudge", history, moment, found[1:], count=len(found), limit=limit, rule="row")
 
     def _judged(  # noqa: PLR0913 - evidence has parts
         self, action: Action, history: History, moment: Before | After, streak: list[Entry], *, count: int, limit: int,

@@ -5,7 +5,8 @@ change, nor a poll within its budget (where the application reports its own stat
 with one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any
 effect on the run are worth a word.
 
-Not flagged: turns of which nothing is known; waiting within a budget; paging.
+Not flagged: answers with times in them, which may be what is being worked on; turns of which nothing is known;
+waiting within a budget; paging.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class NoProgress:
 
     def _outcome(self, history: History, moment: After) -> Judged | None:
         entry = moment.entry
-        if entry.key is None or entry.answer is None or entry.outcome == "ours":
+        if entry.key is None or entry.answer is None or entry.outcome == "ours" or moment.outcome.moving:
             return None
         if entry.kind == "poll" or moment.settings.cursor is not None or entry.thought:
             return None

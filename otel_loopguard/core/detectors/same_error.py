@@ -6,9 +6,10 @@ world, starts the count again, another error in between does not. A nudge with t
 the sixth where this error was the tool's last word. After the stop, arguments that were not tried since the streak
 began go through as a probe, so that an agent with one tool is never locked out.
 
-Beside it, a tool that refuses for one reason, flagged as an error or not, whatever else is done in between: at the
-fourth refusal when nothing was changed meanwhile, at the eighth in any case. Finish tools and dead shells are like
-that: refused many times, with long work in between.
+Beside it, a tool that refuses for one reason, flagged as an error or not, whatever else is done in between: a refusal
+after accepted work weighs less than half of one in vain, and the nudge comes with the weight of four in vain (with the
+eighth, then, where work went on each time). Finish tools and dead shells are like that: refused many times, with long
+work in between. The very same payload refused for the third time with nothing accepted in between is enough, too.
 
 Not flagged: errors without words, several failures of one turn (the model has not seen the first yet), different
 errors of one tool.
@@ -24,15 +25,14 @@ from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.episode import Subject
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.refusal import APART, MEASURE
 
 from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 
 __all__ = ["SameError"]
 
 _REFUSALS: Final = 4
-_REFUSALS_ANYWAY: Final = 8
-_APART: Final = 15
-"""Turns between two refusals that still belong together."""
+_EQUAL_PAYLOADS: Final = 3
 
 
 class SameError:
@@ -88,21 +88,18 @@ class SameError:
     def _refused(self, history: History, moment: After) -> Judged | None:
         """The same refusal again and again, other work in between or not."""
         entry = moment.entry
-        if not entry.refusal or len(history.by_tool[entry.tool]) < _REFUSALS:
+        reason = history.refusals.of(entry) if entry.refusal else None
+        if reason is None or reason.last != entry.place:
             return None
-        found = [entry]
-        for earlier in reversed(history.by_tool[entry.tool]):
-            if found[-1].turn - earlier.turn > _APART:
-                break
-            if earlier.turn < found[-1].turn and earlier.error == entry.error and earlier.refusal:
-                found.append(earlier)
-        if len(found) < _REFUSALS:
+        if reason.weight >= MEASURE:
+            limit, count = _REFUSALS, reason.count
+        elif entry.payload and reason.equal >= _EQUAL_PAYLOADS:
+            limit, count = _EQUAL_PAYLOADS, reason.equal
+        else:
             return None
-        limit = _REFUSALS_ANYWAY if _accepted(history, found[_REFUSALS - 1], entry) else _REFUSALS
-        if len(found) < limit:
-            return None
-        finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
-        return Judged(finding, _subject(entry), _APART)
+        earlier = [one for one in reversed(history.by_tool[entry.tool]) if one is not entry and reason.is_of(one)]
+        finding = finding_on(self.kind, "nudge", history, moment, earlier, count=count, limit=limit)
+        return Judged(finding, ("refused", reason.first), APART)
 
 
 def _subject(entry: Entry) -> Subject:
@@ -133,13 +130,3 @@ def _like(history: History, last: Entry, turn: int, window: int) -> Iterator[Ent
             return
         if entry.outcome == "error" and entry.error == last.error:
             yield entry
-
-
-def _accepted(history: History, earliest: Entry, last: Entry) -> bool:
-    """Whether work went on since the first of the last refusals: the tool did its work, or any took a payload."""
-    for entry in reversed(history.entries):
-        if entry.place <= earliest.place:
-            return False
-        if entry.outcome == "ok" and not entry.refusal and (entry.payload or entry.tool == last.tool):
-            return True
-    return False

@@ -1,0 +1,93 @@
+"""How often tools refused for one reason, and how much those refusals weigh together.
+
+Not a verdict: when the weight is too much is a detector's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from .entry import Entry
+from .tag import short
+
+__all__ = ["APART", "MEASURE", "REASON_LIMIT", "Reason", "Refusals"]
+
+REASON_LIMIT: Final = 8
+APART: Final = 15
+"""Turns between two refusals that still belong together."""
+IN_VAIN: Final = 7
+AFTER_WORK: Final = 3
+MEASURE: Final = 4 * IN_VAIN
+"""Weight of four refusals between which nothing was accepted. After accepted work another try is justified and weighs
+less than half: seven of those after the first make up the same."""
+
+
+class Reason(msgspec.Struct, gc=False, eq=False):
+    """One tool's refusals in the same words, or with the same message once the call's own words are masked."""
+
+    tool: int
+    """Tag of the tool's name."""
+    error: int
+    """32 bits of the last message's key."""
+    answer: int
+    """32 bits of the last answer."""
+    key: int
+    """32 bits of the last refused call; 0 where it is not known."""
+    first: int
+    """Place of the first refusal."""
+    last: int
+    """Place of the last."""
+    turn: int
+    """Of the last."""
+    count: int = 1
+    weight: int = IN_VAIN
+    equal: int = 1
+    """Refusals of the very same call in a row with nothing accepted in between, one a turn."""
+
+    def is_of(self, entry: Entry) -> bool:
+        """Whether a call was refused by this tool for this reason, whenever that was."""
+        if not entry.refusal or entry.tool != self.tool:
+            return False
+        return entry.error == self.error or short(entry.answer) == self.answer
+
+
+class Refusals:
+    """The last reasons of one history; they outlive the detail of the calls that were refused."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Iterable[Reason] = ()) -> None:
+        self.held = list(held)
+        """The one met longest ago first."""
+
+    def of(self, entry: Entry) -> Reason | None:
+        """The reason for which a call was refused, where it is one of the last."""
+        return next((one for one in reversed(self.held) if one.is_of(entry)), None)
+
+    def add(self, entry: Entry, works_since: Callable[[int], bool]) -> None:
+        """Take in one more refused call; ``works_since`` tells whether any work was accepted since a place."""
+        if entry.error is None:
+            return
+        reason = self.of(entry)
+        answer, key = short(entry.answer) or 0, short(entry.key) or 0
+        if reason is not None:
+            self.held.remove(reason)
+        if reason is None or entry.turn - reason.turn > APART:
+            reason = Reason(entry.tool, entry.error, answer, key, entry.place, entry.place, entry.turn)
+        elif entry.turn > reason.turn:
+            worked = works_since(reason.last)
+            reason.equal = reason.equal + 1 if key and key == reason.key and not worked else 1
+            reason.count += 1
+            reason.weight += AFTER_WORK if worked else IN_VAIN
+            reason.error, reason.answer, reason.key = entry.error, answer, key
+            reason.last, reason.turn = entry.place, entry.turn
+        self.put(reason)
+
+    def put(self, reason: Reason) -> None:
+        """Hold a reason as the newest."""
+        self.held.append(reason)
+        if len(self.held) > REASON_LIMIT:
+            del self.held[0]

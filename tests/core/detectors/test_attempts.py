@@ -1,0 +1,82 @@
+"""Near-equal attempts at one thing that come to few different ends, and near-equal questions with one answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.told import Call, failed, kinds, told
+
+
+def run(option: str, result: str) -> Call:
+    """One attempt at one command; what is wrong says the error text, silence is no error."""
+    command = f"convert report draft final {option}"
+    return Call("shell", {"command": command}, result, failed=result.startswith("sh:"))
+
+
+USAGE = "sh: convert: unknown switch, see usage"
+BROKEN = "sh: convert: cannot open the file"
+NOTHING = "40 pages read, nothing of them written"
+
+
+@pytest.mark.parametrize(
+    ("results", "places"),
+    [
+        (["", USAGE, "", BROKEN, "", USAGE], []),
+        (["", USAGE, "", BROKEN, "", USAGE, ""], [7]),
+        ([NOTHING, USAGE, NOTHING, USAGE, NOTHING], []),
+        ([NOTHING, USAGE, NOTHING, USAGE, NOTHING, USAGE], [6]),
+        ([NOTHING, USAGE, NOTHING, USAGE, "12 pages written to it", NOTHING, USAGE], []),
+        ([NOTHING, USAGE, NOTHING, USAGE, "All pages converted, 0 errors", NOTHING, USAGE], []),
+    ],
+)
+def test_attempts_by_turns(results: list[str], places: list[int]) -> None:
+    """Four attempts to an end that is known already are told, silence being one; a hit or all's well starts anew."""
+    calls = [run(f"-o{number}", result) for number, result in enumerate(results)]
+    assert told(calls) == [(place, "drift", "nudge") for place in places]
+
+
+def test_something_else_is_done_in_between() -> None:
+    """What may have changed the world starts the attempts again, an attempt at the same does not."""
+    calls = [run(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    written = Call("write", {"path": "draft", "content": "a new draft\n"}, "written")
+    assert told(calls) == [(6, "drift", "nudge")]
+    assert told([*calls[:3], written, *calls[3:]]) == []
+
+
+def test_things_that_are_not_near() -> None:
+    """Failures of different commands are not attempts at one thing."""
+    texts = ["list all users there", "open door number four", "start red engine now", "print long summary here"]
+    calls = [Call("shell", {"command": text}, "" if number % 2 else USAGE) for number, text in enumerate(texts * 2)]
+    assert "drift" not in kinds([calls[number] for number in (0, 1, 2, 3)])
+
+
+ALL_WELL = "All checks passed, 0 failed"
+NO_CHANGE = "The balance of the account is 40 EUR"
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(NO_CHANGE, {"drift"}), (ALL_WELL, set())])
+def test_one_answer_to_many_wordings(answer: str, kind: set[str]) -> None:
+    """The answer is there and is asked for again; all's well is another answer for each thing."""
+    wordings = ["what is the balance now", "what is the balance", "tell me the balance now", "balance now what is"]
+    calls = [Call("ask", {"question": text}, answer) for text in wordings]
+    assert kinds(calls) == kind
+
+
+def test_wordings_with_something_new_in_between() -> None:
+    """Wordings after something new weigh less than half: three of them and three others fill the measure of four."""
+    asked = [Call("ask", {"question": f"what is the balance now please {number}"}, NO_CHANGE) for number in range(6)]
+    written = [Call("write", {"path": "a", "content": f"note {number}\n"}, "written") for number in range(3)]
+    calls = [asked[0], written[0], asked[1], written[1], asked[2], written[2], *asked[3:]]
+    assert told(calls[:-1]) == []
+    assert told(calls) == [(9, "drift", "nudge")]
+
+
+def test_a_call_that_only_failed_before_is_made_for_the_first_time() -> None:
+    """What failed has changed nothing: its first success does, so what follows is judged anew."""
+    create = {"path": "a.py", "text": "print(1)"}
+    run_it = Call("run", {"path": "a.py"}, "exit 1, see log")
+    calls = [
+        failed("create", create, "file exists"), run_it, run_it,
+        Call("create", create, "created"), run_it,
+    ]  # fmt: skip
+    assert told(calls) == []

@@ -1,0 +1,91 @@
+"""A tool that refuses again and again for one reason, with other work in between or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.told import Call, failed, kinds, told
+
+REFUSED = Call("finish", {"answer": "42"}, "Error: the plan has open steps, cannot finish")
+UNFLAGGED = Call("submit", {"patch": "- a\n+ b"}, "Unable to apply the patch: hunk 1 does not match")
+
+
+def look(number: int) -> Call:
+    """Reading something else."""
+    return Call("look", {"page": number}, f"page {number} of the manual")
+
+
+def edit(number: int) -> Call:
+    """A piece of work that is accepted."""
+    return Call("edit", {"path": f"f{number}.py", "content": f"x = {number}\n"}, "written")
+
+
+def between(refused: Call, times: int, *work: Call, often: int = 1) -> list[Call]:
+    """A refusal so many times, work before each."""
+    calls: list[Call] = []
+    for number in range(times):
+        for step in range(often):
+            calls += [Call(one.tool, one.arguments, f"{one.result} {number} {step}") for one in work]
+        calls.append(refused)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("calls", "place"),
+    [
+        (between(REFUSED, 4, look(1)), 8),
+        (between(REFUSED, 3, look(1)), None),
+        (between(REFUSED, 4, look(1), often=14), 60),
+        (between(REFUSED, 4, look(1), often=15), None),
+        (between(REFUSED, 7, edit(1)), None),
+        (between(REFUSED, 8, edit(1)), 16),
+        (between(REFUSED, 8, edit(1), look(1)), 24),
+    ],
+)
+def test_a_finish_that_is_refused(calls: list[Call], place: int | None) -> None:
+    """Four refusals with nothing accepted in between are enough, eight with work each time, any fifteen turns apart."""
+    refusals = [where for where, kind, _ in told(calls) if kind == "same_error"]
+    assert refusals[:1] == ([] if place is None else [place])
+
+
+def test_refusals_in_vain_and_after_work_add_up() -> None:
+    """Two in vain, then refusals after work that weigh less than half: the seventh fills the measure."""
+    calls = [REFUSED, look(1), look(2), REFUSED, *between(REFUSED, 5, edit(1), look(3))]
+    assert [place for place, kind, _ in told(calls) if kind == "same_error"] == [19]
+    assert "same_error" not in kinds(calls[:-1])
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind"),
+    [
+        ([UNFLAGGED, look(1), UNFLAGGED, look(2), UNFLAGGED], {"same_error"}),
+        ([UNFLAGGED, look(1), UNFLAGGED, edit(2), UNFLAGGED], set()),
+        ([UNFLAGGED, edit(1), UNFLAGGED, look(2), UNFLAGGED, look(3), UNFLAGGED], {"same_error"}),
+    ],
+)
+def test_the_very_same_payload(calls: list[Call], kind: set[str]) -> None:
+    """The very same payload refused for the third time with nothing accepted in between is told."""
+    assert {name for _, name, _ in told(calls) if name == "same_error"} == kind
+
+
+def test_work_of_the_refused_tool_itself() -> None:
+    """A success of the tool is work where the refused call hands nothing over, and none where it does."""
+    asked = failed("shell", {"command": "deploy --now"}, "permission denied by the gate")
+    done = [Call("shell", {"command": f"build part {number}"}, f"built part {number}") for number in range(3)]
+    handed = failed("db", {"patch": "a\nb"}, "permission denied by the gate")
+    read = [Call("db", {"read": f"table {number}"}, f"rows of table {number}") for number in range(3)]
+    assert "same_error" not in kinds([asked, done[0], asked, done[1], asked, done[2], asked])
+    assert "same_error" in kinds([handed, read[0], handed, read[1], handed, read[2], handed])
+
+
+def test_siblings_are_one_refusal() -> None:
+    """Refusals of one turn count once: the model has not seen the first when it makes the second."""
+    siblings = [Call("get", {"id": number}, "Error: no permission", failed=True, turn="t1") for number in range(6)]
+    assert told([*siblings, look(1)]) == []
+
+
+def test_other_reasons_are_other_refusals() -> None:
+    """Each reason is counted alone."""
+    reasons = ["plan is missing", "tests fail", "no summary", "branch is unknown"]
+    calls = [call for reason in reasons for call in (look(1), failed("finish", {"answer": "42"}, reason))]
+    assert "same_error" not in kinds(calls)
