@@ -14,6 +14,7 @@ from typing import Any, Final
 from otel_loopguard.errors import LoopDetected, MissingExtraError
 
 from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
+from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
 
@@ -76,24 +77,19 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), None)
         if message is None or not message.tool_calls:
             return None
+        calls = message.tool_calls
+        run = _run_of(messages)
+        asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
+        judged = judge(self.guard, asked, turn=_turn_of(message, messages), run=run, agent=self.agent)
         answered: list[AnyMessage] = []
-        stop: tuple[LoopDetected, str] | None = None
-        allowed: list[tuple[Mapping[str, Any], Call]] = []
-        for call in message.tool_calls:
-            decision = self._ask(call, messages, message)
+        for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
-                allowed.append((call, decision.call))
-                continue
-            answered.append(_answer(call, decision))
-            if isinstance(decision, Refuse) and decision.stop is not None:
-                stop = decision.stop, decision.text
-        if stop is None:
-            for call, held in allowed:
-                self._keep((_run_of(messages), call["id"] or ""), held)
+                self._keep((run, call["id"] or ""), decision.call)
+            else:
+                answered.append(_answer(call, decision))
+        if judged.stop is None:
             return {"messages": answered} if answered else None
-        answered += [_answer(call, self.guard.cover(held)) for call, held in allowed]
-        error = self.guard.ended(stop[0])
-        last = AIMessage(content=stop[1], response_metadata={_KEY: _facts(error)})
+        last = AIMessage(content=judged.words, response_metadata={_KEY: _facts(self.guard.ended(judged.stop))})
         return {"messages": [*answered, last], "jump_to": "end"}
 
     @hook_config(can_jump_to=["end"])
@@ -129,12 +125,6 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
 
     # Inside -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, call: Mapping[str, Any], messages: list[AnyMessage], message: AnyMessage) -> Allow | Nudge | Refuse:
-        return self.guard.before(
-            call["name"], call["args"], call_id=call["id"], turn=message.id or f"message-{len(messages)}",
-            run=_run_of(messages), agent=self.agent,
-        )  # fmt: skip
-
     def _keep(self, key: tuple[str, str], call: Call) -> None:
         with self._lock:
             self._waiting[key] = call
@@ -150,7 +140,9 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         if held is not None:
             return Allow(held)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
-        return self._ask(call, messages, message)
+        turn = _turn_of(message, messages)
+        run = _run_of(messages)
+        return self.guard.before(call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self.agent)
 
     def _finish(self, call: Call, result: Any) -> Any:  # noqa: ANN401
         """Tell the guard what came back, and put its words to it."""
@@ -179,6 +171,10 @@ def _run_of(messages: list[AnyMessage]) -> str:
     except RuntimeError:  # not inside a graph
         thread = None
     return str(thread) if thread else str(messages[0].id or "") if messages else ""
+
+
+def _turn_of(message: AnyMessage, messages: list[AnyMessage]) -> str:
+    return message.id or f"message-{len(messages)}"
 
 
 def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:

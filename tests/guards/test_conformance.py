@@ -22,6 +22,12 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "langchain.Sync": ("langchain",),
     "langchain.Async": ("langchain",),
     "langchain.Streamed": ("langchain",),
+    "openai_agents.Async": ("agents",),
+    "openai_agents.Sync": ("agents",),
+    "openai_agents.Streamed": ("agents",),
+    "pydantic_ai.Async": ("pydantic_ai",),
+    "pydantic_ai.Sync": ("pydantic_ai",),
+    "pydantic_ai.Streamed": ("pydantic_ai",),
 }
 """Every driver, with the packages that its framework needs."""
 

@@ -1,0 +1,56 @@
+"""The calls of one model decision, judged together before any of them is dispatched.
+
+Not their dispatch: where one of them stops the agent, none is dispatched, and each has its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from otel_loopguard.core.call import Turn
+from otel_loopguard.errors import LoopDetected
+
+from ._answer import Allow, Nudge, Refuse
+from ._guard import Guard
+
+__all__ = ["Asked", "Judged", "judge"]
+
+
+class Asked(NamedTuple):
+    """A call that a model asks for."""
+
+    call_id: str
+    tool: str
+    arguments: object
+
+
+class Judged(NamedTuple):
+    """The decisions, in the order of the calls, and what stops the agent."""
+
+    decisions: list[Allow | Nudge | Refuse]
+    stop: LoopDetected | None
+    words: str
+    """Of the stop."""
+
+
+def judge(  # noqa: PLR0913 - what a framework may know
+    guard: Guard,
+    calls: Sequence[Asked],
+    *,
+    turn: Turn = None,
+    run: str | None = None,
+    agent: str | None = None,
+    tools: Iterable[object] = (),
+) -> Judged:
+    """Ask the guard about every call; `Guard.ended` is for the adapter to call when all answers are out."""
+    known = tuple(tools)
+    decisions = [
+        guard.before(call.tool, call.arguments, call_id=call.call_id, turn=turn, run=run, agent=agent, tools=known)
+        for call in calls
+    ]
+    for decision in decisions:
+        if isinstance(decision, Refuse) and decision.stop is not None:
+            covered = [guard.cover(one.call) if isinstance(one, Allow) else one for one in decisions]
+            return Judged(covered, decision.stop, decision.text)
+    return Judged(decisions, None, "")

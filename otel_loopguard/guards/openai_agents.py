@@ -1,0 +1,224 @@
+"""The OpenAI Agents SDK (`openai-agents` 0.9 and newer): a guarded copy of an agent.
+
+Not for hosted tools (web search, code interpreter ...): those run at the provider, who dispatches them itself. Nor for
+agents that this one hands work to: guard each of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any, Final, TypeVar
+
+from otel_loopguard.errors import LoopDetected, MissingExtraError
+
+from ._answer import Allow, Nudge, Refuse, text_of, with_words
+from ._batch import Asked, judge
+from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
+from ._guard import Guard
+
+try:
+    from agents import (
+        Agent,
+        AgentHooks,
+        FunctionTool,
+        FunctionToolResult,
+        ToolsToFinalOutputResult,
+        get_current_trace,
+    )
+except ImportError as error:
+    raise MissingExtraError("openai-agents") from error
+
+__all__ = ["Stopped", "guard_agent", "report_blocked_tool", "stop_of"]
+
+TContext = TypeVar("TContext")
+
+_WAITING: Final = 4096
+"""Calls judged and not yet dispatched; one that is forgotten is judged again at its dispatch."""
+_responses: Final = count(1)
+_FAILED: Final = "An error occurred while running the tool"
+"""How the SDK begins a result when a tool has raised and the agent's author said nothing else."""
+
+
+class Stopped(str):
+    """The final output of an agent that was stopped: the last words as text, and why in ``loop``."""
+
+    __slots__ = ("loop",)
+    loop: LoopDetected
+
+    def __new__(cls, text: str, loop: LoopDetected) -> Stopped:
+        """The words of a stop."""
+        made = super().__new__(cls, text)
+        made.loop = loop
+        return made
+
+    def __str__(self) -> str:
+        """Itself: the SDK makes a text of a final output, and what it is about must not get lost."""
+        return self
+
+
+def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` or `RunResultStreaming`
+    """What stopped the agent, from the result of a run; None where it ended by itself."""
+    output = getattr(result, "final_output", None)
+    return output.loop if isinstance(output, Stopped) else None
+
+
+def guard_agent(
+    agent: Agent[TContext], guard: Guard, *, failed: Callable[[str], bool] = lambda text: text.startswith(_FAILED)
+) -> Agent[TContext]:
+    """A copy of an agent whose function tools are guarded.
+
+    All calls of a model's response are judged before any is dispatched. A stop answers every one of them and makes the
+    last words the run's final output (`Stopped`), so a session stays whole.
+
+    Args:
+        agent: The agent; it is not changed.
+        guard: Whom to ask.
+        failed: Tells from a tool's text that it raised; the SDK turns exceptions into texts.
+
+    """
+    watch = _Watch(guard, agent, failed)
+    tools = [watch.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
+    return agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final)
+
+
+class _Watch(AgentHooks[Any]):
+    """The hooks of a guarded agent, in front of its own."""
+
+    def __init__(self, guard: Guard, agent: Agent[Any], failed: Callable[[str], bool]) -> None:
+        self._guard = guard
+        self._own = agent.hooks
+        self._behavior = agent.tool_use_behavior
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, Allow | Nudge | Refuse] = OrderedDict()
+        self._stops: OrderedDict[str, tuple[LoopDetected, str]] = OrderedDict()
+
+    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:  # noqa: ANN401
+        """Judge the calls of a response."""
+        names = {tool.name for tool in agent.tools if isinstance(tool, FunctionTool)}
+        calls = [
+            Asked(item.call_id, item.name, item.arguments)
+            for item in response.output
+            if getattr(item, "type", "") == "function_call" and item.name in names
+        ]
+        if calls:
+            run = _run_here()
+            turn = f"response-{next(_responses)}"
+            judged = judge(self._guard, calls, turn=turn, run=run, agent=agent.name, tools=sorted(names))
+            with self._lock:
+                for call, decision in zip(calls, judged.decisions, strict=True):
+                    self._waiting[_key(run, call.call_id)] = decision
+                    if judged.stop is not None:
+                        self._stops[_key(run, call.call_id)] = judged.stop, judged.words
+                _trim(self._waiting)
+                _trim(self._stops)
+        if self._own is not None:
+            await self._own.on_llm_end(context, agent, response)
+
+    def wrap(self, tool: FunctionTool) -> FunctionTool:
+        """A copy of a tool that asks before it runs."""
+        invoke = tool.on_invoke_tool
+        self._guard.knows(tool.name)
+
+        async def guarded(context: Any, arguments: str) -> Any:  # noqa: ANN401 - the SDK's own
+            with self._lock:
+                decision = self._waiting.pop(_key(_run_here(), context.tool_call_id), None)
+            if decision is None:
+                decision = self._guard.before(tool.name, arguments, call_id=context.tool_call_id, run=_run_here())
+            if isinstance(decision, Nudge):
+                return with_words(decision.answer, decision.text)
+            if isinstance(decision, Refuse):
+                return decision.text
+            return await self._dispatch(invoke, context, arguments, decision)
+
+        made = copy.copy(tool)
+        made.on_invoke_tool = guarded
+        return made
+
+    async def _dispatch(
+        self,
+        invoke: Callable[[Any, str], Awaitable[Any]],
+        context: Any,
+        arguments: str,
+        allowed: Allow,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        try:
+            with self._guard.inside(allowed.call):
+                result = await invoke(context, arguments)
+        except BaseException as error:
+            self._guard.failed(allowed.call, error)
+            raise
+        failed = isinstance(result, str) and self._failed(result)
+        after = self._guard.after(
+            allowed.call, result, is_error=failed, error_message=text_of(result) if failed else None
+        )
+        return with_words(result, after.text) if isinstance(after, Nudge) else result
+
+    async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
+        """End the run where the agent is stopped; else do what it does without us."""
+        run = _run_here()
+        for result in results:
+            raw: Any = getattr(result.run_item, "raw_item", None)
+            call_id = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
+            with self._lock:
+                stop = self._stops.pop(_key(run, call_id or ""), None)
+            if stop is not None:
+                return ToolsToFinalOutputResult(
+                    is_final_output=True, final_output=Stopped(stop[1], self._guard.ended(stop[0]))
+                )
+        return await _behave(self._behavior, context, results)
+
+    # The agent's own hooks ----------------------------------------------------------------------------------------
+
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
+        """Every other hook is the agent's own."""
+        if name.startswith("on_") and name != "on_llm_end":
+            own = super().__getattribute__("_own")
+            if own is not None:
+                return getattr(own, name)
+        return super().__getattribute__(name)
+
+
+async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
+    """What the agent's own `tool_use_behavior` says."""
+    if callable(behavior):
+        said = behavior(context, results)
+        return await said if isinstance(said, Awaitable) else said
+    names = behavior.get("stop_at_tool_names", []) if isinstance(behavior, dict) else None
+    for result in results:
+        if behavior == "stop_on_first_tool" or (names is not None and result.tool.name in names):
+            return ToolsToFinalOutputResult(is_final_output=True, final_output=result.output)
+    return ToolsToFinalOutputResult(is_final_output=False)
+
+
+def _run_here() -> str | None:
+    """The group or the id of the SDK's trace; None where tracing is off."""
+    trace = get_current_trace()
+    if trace is None or trace.trace_id == "no-op":
+        return None
+    return getattr(trace, "group_id", None) or trace.trace_id
+
+
+def _key(run: str | None, call_id: str) -> str:
+    return f"{run or ''}/{call_id}"
+
+
+def _trim(held: OrderedDict[str, Any]) -> None:
+    while len(held) > _WAITING:
+        held.popitem(last=False)
+
+
+def report_blocked_tool(guard: Guard) -> FunctionTool:
+    """The tool `report_blocked` for an agent's list of tools."""
+    import json  # noqa: PLC0415 - only this tool reads its arguments
+
+    async def report(context: Any, arguments: str) -> str:  # noqa: ANN401, ARG001 - the SDK's own
+        said = json.loads(arguments or "{}")
+        return guard.report_blocked(said.get("tried", ()), said.get("needed", ()))
+
+    schema = {**REPORT_BLOCKED_SCHEMA, "additionalProperties": False}
+    return FunctionTool("report_blocked", REPORT_BLOCKED_WORDS, schema, report)
