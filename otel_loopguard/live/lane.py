@@ -70,6 +70,12 @@ class Lane:
         if len(self.told) > _TOOLS_TOLD:
             del self.told[next(iter(self.told))]
 
+    def forgive(self) -> None:
+        """A user spoke: nothing is held against the agent any more."""
+        self.refused = 0
+        self.stopped_in = None
+        self.told.clear()
+
     def next_number(self) -> int:
         """The number of a call that ends now."""
         self.number += 1

@@ -115,8 +115,7 @@ class Live(Recorder):
                 lane = self._ledger.lane(run, place.agent, call.scope)
                 if self._is_first_after_message(seen, run, lane.agent):
                     call = msgspec.structs.replace(call, user_message=True)
-                    lane.refused = 0
-                    lane.told.clear()
+                    lane.forgive()
                 decision = self._rules.engine.decide(lane.history, call)
                 span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
                 guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id)
