@@ -48,6 +48,19 @@ class Line:
         self._recent: deque[Met] = deque(maxlen=_RECENT)
         self._stretches: deque[tuple[int, int]] = deque(maxlen=_STRETCHES)
 
+    def state(self) -> tuple[list[Met], list[tuple[int, int]]]:
+        """All of it but the history."""
+        return list(self._recent), list(self._stretches)
+
+    @classmethod
+    def from_state(cls, agent: str, history: History, recent: list[Met], stretches: list[tuple[int, int]]) -> Line:
+        """The line of a state."""
+        line = cls(agent, history.memory)
+        line.history = history
+        line._recent.extend(recent)
+        line._stretches.extend(stretches)
+        return line
+
     def add(self, met: Met) -> None:
         """The call at a place of the history."""
         self._recent.append(met)

@@ -10,6 +10,7 @@ from typing import Final
 
 from otel_loopguard.stream.events import Doubt
 from otel_loopguard.stream.held import Merged, Number
+from otel_loopguard.stream.run_state import NumberingState
 
 __all__ = ["Numbering"]
 
@@ -65,6 +66,22 @@ class Numbering:
         self._forgot = False
         self._numbered: set[str] = set()
         self._unnumbered: set[str] = set()
+
+    def state(self) -> NumberingState:
+        """All of it."""
+        series = [(*key, one.next, one.latest_start, sorted(one.heard)) for key, one in self._series.items()]
+        return NumberingState(self._forgot, sorted(self._numbered), sorted(self._unnumbered), series)
+
+    @classmethod
+    def from_state(cls, state: NumberingState) -> Numbering:
+        """The numbers of a state."""
+        numbering = cls()
+        numbering._forgot = state.forgot
+        numbering._numbered, numbering._unnumbered = set(state.numbered), set(state.unnumbered)
+        for process_id, agent, following, latest_start, heard in state.series:
+            series = numbering._series[process_id, agent] = _Series(anew=False)
+            series.next, series.latest_start, series.heard = following, latest_start, set(heard)
+        return numbering
 
     @property
     def shared(self) -> bool:

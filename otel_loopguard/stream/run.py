@@ -17,6 +17,7 @@ from otel_loopguard.core.call import ToolCall
 from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.run_memory import RunMemory
+from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
 from otel_loopguard.stream.dedupe import merge
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.held import Held, Merged, Number
@@ -24,6 +25,7 @@ from otel_loopguard.stream.line import Line, Met
 from otel_loopguard.stream.numbering import Numbering
 from otel_loopguard.stream.order import arrange
 from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.run_state import LineState, RunState, met_of, pack_run, state_of, unpack_run
 from otel_loopguard.stream.settled import Settled
 from otel_loopguard.stream.totals import Totals
 
@@ -92,6 +94,52 @@ class Run:
         """Judge by another policy from now on."""
         self._engine = engine
 
+    def snapshot(self) -> bytes:
+        """All that the run knows, so that `restore` makes one that says the same of the same."""
+        lines = []
+        for (agent, scope), line in self._lines.items():
+            recent, stretches = line.state()
+            history = pack_history(line.history)
+            lines.append(LineState(agent, scope, history, [state_of(met) for met in recent], stretches))
+        return pack_run(
+            RunState(
+                pack_memory(self._memory),
+                lines,
+                self.dropped,
+                self._held,
+                self._arrivals,
+                self._numbering.state(),
+                self._settled.state(),
+                self._place,
+                self._totals.state(),
+                sorted(self._doubted),
+                list(self._reported),
+                self._message,
+                self._ending,
+            )
+        )
+
+    @classmethod
+    def restore(cls, data: bytes, run_id: str, engine: Engine, lateness: int) -> Run:
+        """The run of a `snapshot`; raises `StateError` for bytes of a newer release, and for what is none."""
+        state = unpack_run(data)
+        run = cls(run_id, engine, lateness)
+        run._memory = unpack_memory(state.memory)
+        for one in state.lines:
+            history = unpack_history(one.history, run._memory)
+            recent = [met_of(met) for met in one.recent]
+            run._lines[one.agent, one.scope] = Line.from_state(one.agent, history, recent, one.stretches)
+        run.dropped, run._arrivals, run._place = state.dropped, state.arrivals, state.place
+        run._held = state.held
+        run._same = {held.record: held for held in state.held if _is_identified(held.record)}
+        run._numbering = Numbering.from_state(state.numbering)
+        run._settled = Settled.from_state(state.settled)
+        run._totals = Totals.from_state(state.totals)
+        run._doubted = set(state.doubted)
+        run._reported = dict.fromkeys(state.reported)
+        run._message, run._ending = state.message, state.ending
+        return run
+
     def due(self) -> int | None:
         """When the run wants to be woken; None while nothing waits."""
         waits = [] if self._ending is None else [self._ending[0]]
@@ -102,7 +150,7 @@ class Run:
     # Waiting ------------------------------------------------------------------------------------------------------
 
     def _hold(self, record: CallRecord, now: int) -> list[RunEvent]:
-        identified = bool(record.span_id) or record.sequence is not None
+        identified = _is_identified(record)
         copy = self._same.get(record) if identified else None
         if copy is not None:
             copy.copies += 1
@@ -280,6 +328,11 @@ class Run:
             yield from self._leave(line)
         totals = self._totals
         yield RunEnd(self.run_id, reason, totals.calls, totals.repeat_max, totals.progressed, totals.wasted_calls)
+
+
+def _is_identified(record: CallRecord) -> bool:
+    """Whether equal records are copies, and not two calls of which little is known."""
+    return bool(record.span_id) or record.sequence is not None
 
 
 def _at(number: Number, sequence: int) -> Number:

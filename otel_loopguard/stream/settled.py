@@ -5,11 +5,13 @@ Not the calls: each is a few 64-bit tags with a 32-bit tag of its content, and t
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final, Literal
 from zlib import crc32
 
+from otel_loopguard.errors import StateError
 from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.held import Merged
 from otel_loopguard.stream.record import CallRecord
@@ -23,11 +25,30 @@ _UNKNOWN: Final = 0
 """The content tag of a call whose arguments are not known: it contradicts nothing."""
 
 
+_TAG_BYTES: Final = 12
+
+
 class Settled:
     """The identities of judged calls, newest last."""
 
     def __init__(self) -> None:
         self._content: dict[int, int] = {}
+
+    def state(self) -> bytes:
+        """All of it as bytes."""
+        count = len(self._content)
+        return struct.pack(f">{count}Q{count}I", *self._content, *self._content.values())
+
+    @classmethod
+    def from_state(cls, state: bytes) -> Settled:
+        """What bytes were made of; raises `StateError`."""
+        count, rest = divmod(len(state), _TAG_BYTES)
+        if rest:
+            raise StateError("a run that is damaged")
+        numbers = struct.unpack(f">{count}Q{count}I", state)
+        settled = cls()
+        settled._content = dict(zip(numbers[:count], numbers[count:], strict=True))
+        return settled
 
     def add(self, call: Merged) -> None:
         """A call has been judged."""

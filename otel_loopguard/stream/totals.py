@@ -24,6 +24,17 @@ class Totals:
         """Something new came after the last finding; true while there is none."""
         self._found = False
 
+    def state(self) -> tuple[int, int, int, bool, bool]:
+        """All of them."""
+        return self.calls, self.repeat_max, self.wasted_calls, self.progressed, self._found
+
+    @classmethod
+    def from_state(cls, state: tuple[int, int, int, bool, bool]) -> Totals:
+        """The counts of a state."""
+        totals = cls()
+        totals.calls, totals.repeat_max, totals.wasted_calls, totals.progressed, totals._found = state
+        return totals
+
     def observe(self, observation: Observation) -> None:
         """One call more."""
         self.calls += 1
