@@ -103,6 +103,7 @@ def _has_payload(data: object) -> bool:
     return any(
         (name in _PAYLOADS and value not in ("", None))
         or (isinstance(value, str) and name not in _ASKING and _says_something(value))
+        or (isinstance(value, list) and any(isinstance(one, dict) and not _PAYLOADS.isdisjoint(one) for one in value))
         for name, value in data.items()
     )
 

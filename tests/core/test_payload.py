@@ -16,6 +16,8 @@ READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "envi
     [
         ({"path": "a.py", "content": "x = 1"}, True),
         ({"path": "a.py", "old_str": "x = 1", "new_str": ""}, True),
+        ({"path": "a.py", "edits": [{"old_string": "x = 1", "new_string": "x = 2"}]}, True),
+        ({"path": "a.py", "ranges": [{"first": 1, "last": 2}]}, False),
         ({"note": "first line\nsecond line"}, True),
         ({"params": '{"path": "a.md", "content": "x"}'}, True),
         ({"params": '{"path": "a.md", "line": 3}'}, False),
@@ -29,5 +31,5 @@ READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "envi
     ],
 )
 def test_payload(arguments: object, payload: bool) -> None:  # noqa: FBT001 - a column of the table
-    """A text of several lines that is no program, or an argument named for content that has some; in JSON text too."""
+    """A text of several lines that is no program, or an argument named for content; in lists and JSON text too."""
     assert READER.call("tool", arguments).payload is payload
