@@ -80,7 +80,7 @@ def _log(log: LogRecord, resource: Mapping[str, object], scope: str) -> Record:
     attributes = _attributes(log.attributes)
     return Record(
         signal="log",
-        name=event_name(getattr(log, "event_name", ""), attributes),  # a field since opentelemetry-proto 1.32
+        name=event_name(getattr(log, "event_name", ""), attributes),  # a field since opentelemetry-proto 1.35
         attributes=attributes,
         resource=resource,
         scope=scope,
