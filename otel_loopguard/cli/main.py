@@ -17,7 +17,7 @@ from otel_loopguard.errors import KeySettingError, LoopguardError, RecordError
 
 __all__ = ["main"]
 
-COMMANDS: Final = ("key", "policy", "replay", "run", "serve", "state")
+COMMANDS: Final = ("inspect", "key", "policy", "replay", "run", "serve", "state")
 """Each is the click command of that name in the file of that name beside this one."""
 
 BAD_INPUT: Final = 2

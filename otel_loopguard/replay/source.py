@@ -59,6 +59,20 @@ class Source:
             except (EOFError, zlib.error, gzip.BadGzipFile):
                 raise RecordError("the gzip data is broken or ends too early", source=self.name) from None
 
+    def text(self, stdin: IO[bytes]) -> bytes:
+        """All that it holds. Raises `RecordError` where it cannot be unpacked or is more than memory should hold."""
+        with stdin if self.path is None else self.path.open("rb") as raw:
+            stream = self._unpacked(io.BufferedReader(_Counted(raw, lambda _: None), 1 << 16))
+            try:
+                held = stream.read(_LONGEST + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile):
+                raise RecordError("the gzip data is broken or ends too early", source=self.name) from None
+        if len(held) > _LONGEST:
+            raise RecordError(
+                f"more than {_LONGEST >> 20} MiB, hand over a part: `head -n 1000 FILE | ... -`", source=self.name
+            )
+        return held
+
     def _unpacked(self, stream: io.BufferedReader[_Counted]) -> IO[bytes]:
         head = stream.peek(4)[:4]
         if head.startswith(_GZIP):
