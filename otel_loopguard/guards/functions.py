@@ -6,38 +6,20 @@ Not a framework's adapter: the loop is the application's, and so is what becomes
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from itertools import count
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from otel_loopguard.errors import SettingError
 
 from ._answer import Allow, Call, Nudge, Refuse, with_words
 from ._guard import Guard
+from ._step import current_step, step
 
 __all__ = ["guarded", "step"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_step: Final[ContextVar[str | None]] = ContextVar("loopguard-step", default=None)
-_steps: Final = count(1)
-
-
-@contextmanager
-def step(turn: str | None = None) -> Iterator[None]:
-    """The calls inside come from one decision of the model; ``turn`` is any token of it, by default a new one.
-
-    Without it every call is a step of its own.
-    """
-    token = _step.set(turn or f"step-{next(_steps)}")
-    try:
-        yield
-    finally:
-        _step.reset(token)
 
 
 def guarded(
@@ -78,7 +60,7 @@ class _Tool(NamedTuple):
     attach: Callable[[object, str], object]
 
     def ask(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Allow | Nudge | Refuse:
-        return self.guard.before(self.name, _arguments(self.signature, args, kwargs), turn=_step.get())
+        return self.guard.before(self.name, _arguments(self.signature, args, kwargs), turn=current_step())
 
     def answer(self, decision: Nudge | Refuse) -> Any:  # noqa: ANN401 - in place of the function's own
         if isinstance(decision, Nudge):

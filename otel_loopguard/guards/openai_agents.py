@@ -10,7 +10,6 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from itertools import count
 from typing import Any, Final, TypeVar
 
 from otel_loopguard.errors import LoopDetected, MissingExtraError
@@ -19,6 +18,7 @@ from ._answer import Allow, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
+from ._step import new_step
 
 try:
     from agents import (
@@ -38,7 +38,6 @@ TContext = TypeVar("TContext")
 
 _WAITING: Final = 4096
 """Calls judged and not yet dispatched; one that is forgotten is judged again at its dispatch."""
-_responses: Final = count(1)
 _FAILED: Final = "An error occurred while running the tool"
 """How the SDK begins a result when a tool has raised and the agent's author said nothing else."""
 
@@ -49,7 +48,7 @@ class Stopped(str):
     __slots__ = ("loop",)
     loop: LoopDetected
 
-    def __new__(cls, text: str, loop: LoopDetected) -> Stopped:
+    def __new__(cls, text: str, loop: LoopDetected) -> Stopped:  # noqa: PYI034 - `Self` is not in Python 3.10
         """The words of a stop."""
         made = super().__new__(cls, text)
         made.loop = loop
@@ -107,7 +106,7 @@ class _Watch(AgentHooks[Any]):
         ]
         if calls:
             run = _run_here()
-            turn = f"response-{next(_responses)}"
+            turn = new_step()
             judged = judge(self._guard, calls, turn=turn, run=run, agent=agent.name, tools=sorted(names))
             with self._lock:
                 for call, decision in zip(calls, judged.decisions, strict=True):
@@ -142,9 +141,9 @@ class _Watch(AgentHooks[Any]):
     async def _dispatch(
         self,
         invoke: Callable[[Any, str], Awaitable[Any]],
-        context: Any,
+        context: Any,  # noqa: ANN401
         arguments: str,
-        allowed: Allow,  # noqa: ANN401
+        allowed: Allow,
     ) -> Any:  # noqa: ANN401
         try:
             with self._guard.inside(allowed.call):

@@ -19,6 +19,12 @@ from tests.guards.script import Driver  # noqa: E402
 DRIVERS: dict[str, tuple[str, ...]] = {
     "functions.Functions": (),
     "functions.Coroutines": (),
+    "anthropic_loop.Sync": ("anthropic",),
+    "anthropic_loop.Async": ("anthropic",),
+    "openai_loop.Chat": ("openai",),
+    "openai_loop.ChatAsync": ("openai",),
+    "openai_loop.Responses": ("openai",),
+    "mcp.Session": ("mcp",),
     "langchain.Sync": ("langchain",),
     "langchain.Async": ("langchain",),
     "langchain.Streamed": ("langchain",),

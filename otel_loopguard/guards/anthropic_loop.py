@@ -1,0 +1,76 @@
+"""Hand-written loops over the Anthropic client: `tool_use` blocks in, `tool_result` blocks out.
+
+Not an import of that library: blocks are read as its objects or as dicts, and written as dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from otel_loopguard.errors import LoopDetected
+
+from ._batch import Asked
+from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
+from ._dispatch import Answered, Session, dispatch, dispatch_async
+from ._guard import Guard
+
+__all__ = ["ToolResults", "ToolUses", "report_blocked_tool"]
+
+
+class ToolResults(NamedTuple):
+    """The answer to one response."""
+
+    content: list[dict[str, Any]]
+    """One `tool_result` block for each `tool_use` block, in order: the content of the next user message."""
+    stop: LoopDetected | None
+    """Why not to ask the model again; append ``content`` all the same, so that the conversation can go on later."""
+
+
+class ToolUses:
+    """The tools of an agent, guarded: hand it the content of each response."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        tools: Mapping[str, Callable[..., Any]],
+        *,
+        run: str | None = None,
+        agent: str | None = None,
+        on_error: Callable[[Exception], str] | None = None,
+    ) -> None:
+        """``tools`` are functions by name, called with the block's input as keywords; coroutine functions need
+        `answer_async`. ``on_error`` makes the model's text of a tool's exception; without it exceptions pass.
+        """
+        guard.knows(*tools)
+        self._session = Session(guard, {"report_blocked": guard.report_blocked, **tools}, run, agent, on_error)
+
+    def answer(self, content: Iterable[Any]) -> ToolResults:
+        """Judge the calls of a response, dispatch those that are allowed, and answer all."""
+        return _results(dispatch(self._session, _asked(content)))
+
+    async def answer_async(self, content: Iterable[Any]) -> ToolResults:
+        """The same, the calls side by side."""
+        return _results(await dispatch_async(self._session, _asked(content)))
+
+
+def report_blocked_tool() -> dict[str, Any]:
+    """The definition of the tool `report_blocked` for the request; `ToolUses` answers it."""
+    return {"name": "report_blocked", "description": REPORT_BLOCKED_WORDS, "input_schema": dict(REPORT_BLOCKED_SCHEMA)}
+
+
+def _asked(content: Iterable[Any]) -> list[Asked]:
+    read = [(block.get if isinstance(block, Mapping) else _reader(block)) for block in content]
+    return [Asked(one("id"), one("name"), one("input")) for one in read if one("type") == "tool_use"]
+
+
+def _reader(block: object) -> Callable[[str], Any]:
+    return lambda name: getattr(block, name, None)
+
+
+def _results(answered: Answered) -> ToolResults:
+    blocks: list[dict[str, Any]] = []
+    for call, text, is_error in answered.answers:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call.call_id, "content": text}
+        blocks.append({**block, "is_error": True} if is_error else block)
+    return ToolResults(blocks, answered.stop)

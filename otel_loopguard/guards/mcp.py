@@ -1,0 +1,92 @@
+"""MCP client sessions (`mcp` 1.23 and newer, its 2.x `Client` too): a session whose `call_tool` is guarded.
+
+Not the server's side. A client session does not know which calls one model decision made: say it with `step`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_loopguard.errors import MissingExtraError
+
+from ._answer import Nudge, Refuse, text_of, with_words
+from ._guard import Guard
+from ._step import current_step, step
+
+try:
+    from mcp.types import CallToolResult, TextContent
+except ImportError as error:
+    raise MissingExtraError("mcp") from error
+
+__all__ = ["GuardedSession", "step"]
+
+
+class GuardedSession:
+    """Everything of a session but `call_tool` is the session's own.
+
+    A refused call is answered with an error result in its place; when the agent is to be stopped, `call_tool` raises
+    `LoopDetected`.
+    """
+
+    def __init__(self, session: Any, guard: Guard, *, server: str = "", agent: str | None = None) -> None:  # noqa: ANN401
+        """``server`` goes before the tools' names, where servers have tools of one name: `mcp__SERVER__TOOL`."""
+        self._session = session
+        self._guard = guard
+        self._prefix = f"mcp__{server}__" if server else ""
+        self._agent = agent
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._session, name)
+
+    async def list_tools(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401
+        """As the session; the guard learns the names."""
+        found = await self._session.list_tools(*args, **more)
+        self._guard.knows(*(self._prefix + tool.name for tool in found.tools))
+        return found
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *args: Any, **more: Any) -> Any:  # noqa: ANN401
+        """Call a tool, or answer in its place."""
+        guard = self._guard
+        decision = guard.before(self._prefix + name, arguments or {}, turn=current_step(), agent=self._agent)
+        if isinstance(decision, Nudge):
+            kept = decision.answer
+            said = with_words(kept, decision.text)
+            texts = (
+                [text_of(one) for one in said] if isinstance(kept, list) and isinstance(said, list) else [text_of(said)]
+            )
+            return _result(texts, failed=False)
+        if isinstance(decision, Refuse):
+            if decision.stop is not None:
+                raise guard.ended(decision.stop)
+            return _result([decision.text], failed=True)
+        try:
+            with guard.inside(decision.call):
+                result = await self._session.call_tool(name, arguments, *args, **more)
+        except BaseException as error:
+            guard.failed(decision.call, error)
+            raise
+        if not isinstance(result, CallToolResult):
+            guard.after(decision.call)
+            return result
+        value, failed = _value(result), _failed(result)
+        after = guard.after(decision.call, value, is_error=failed, error_message=text_of(value) if failed else None)
+        if not isinstance(after, Nudge):
+            return result
+        return result.model_copy(update={"content": [*result.content, TextContent(type="text", text=after.text)]})
+
+
+def _failed(result: CallToolResult) -> bool:
+    return bool(getattr(result, "is_error", None) or getattr(result, "isError", None))
+
+
+def _value(result: CallToolResult) -> object:
+    """What came back: one text, texts, or the whole content as plain data."""
+    texts = [block.text if isinstance(block, TextContent) else None for block in result.content]
+    if any(text is None for text in texts):
+        return {"content": [block.model_dump(mode="json") for block in result.content]}
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _result(texts: list[str], *, failed: bool) -> CallToolResult:
+    content = [{"type": "text", "text": text} for text in texts]
+    return CallToolResult.model_validate({"content": content, "isError": failed})
