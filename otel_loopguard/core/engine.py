@@ -105,12 +105,13 @@ class Engine:
         repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
 
         entry = history.add(call, outcome, settings, self.policy.window, moment.key, moment.tool)
-        said.nudges.extend(history.episodes.age(entry))
         new = _Said([], said.nudges)
         self._say_before(history, entry, before, decided, new)
         self._say_after(history, After(call, entry, outcome, settings), plan, new)
-        if history.episodes.held and history.brings_new(entry):
-            said.nudges.extend(history.episodes.recover(entry))
+        if history.episodes.held:  # after the rules have spoken: what held before the result may be over with it
+            said.nudges.extend(history.episodes.age(entry))
+            if history.brings_new(entry):
+                said.nudges.extend(history.episodes.recover(entry))
         if len(new.findings) > 1:
             new.findings.sort(key=lambda finding: -_STRENGTH[finding.action])
         return Observation(

@@ -96,8 +96,6 @@ class Episodes:
 
     def age(self, entry: Entry) -> list[NudgeOutcome]:
         """End the episodes that a call ends."""
-        if not self.held:
-            return []
         ended: list[NudgeOutcome] = []
         if entry.key is not None:
             if entry.counts and not entry.linked:

@@ -42,8 +42,8 @@ class Handoff:
         rule = moment.settings.cycle
         chain = [*history.memory.handoffs, (handoff_symbol(moment.call.handoff_to, moment.key), history.memory.changes)]
         for period in range(_SHORTEST, rule.max_period + 1):
-            laps = (_equal(chain, period) + period) // period
-            if laps < rule.nudge or len(set(chain[-period:])) == 1:
+            laps, rest = divmod(_equal(chain, period) + period, period)
+            if laps < rule.nudge or (rest and laps < rule.stop) or len(set(chain[-period:])) == 1:
                 continue
             action: Action = "stop" if laps >= rule.stop else "nudge"
             prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)

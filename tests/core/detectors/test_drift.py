@@ -1,0 +1,113 @@
+"""When different arguments bring the same nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.script import Failure, Row, run, step
+
+QUIET = "defaults: {identical: {nudge: 11, stop: 12, in_a_row: 12}}"
+
+
+def drift(rows: list[Row], policy: str = "{}") -> list[tuple[int, str, str]]:
+    """What was said about drift alone."""
+    return [one for one in run(rows, policy).said if one[2] == "drift"]
+
+
+def searches(*results: object) -> list[Row]:
+    """One search for each result, with another short word each time."""
+    return [("search", {"word": f"w{number}"}, result) for number, result in enumerate(results)]
+
+
+TOLD: list[tuple[int, str, str]] = [(5, "nudge", "drift")]
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        pytest.param([[]] * 4, [], id="four empty answers"),
+        pytest.param([[]] * 5, TOLD, id="the fifth"),
+        pytest.param([[]] * 8, TOLD, id="told once"),
+        pytest.param([[], "", None, {}, {"hits": [], "total": 0}], TOLD, id="every kind of empty"),
+        pytest.param([{"data": {"hits": [], "next": None}}] * 5, TOLD, id="empty inside"),
+        pytest.param([[], [], ["one"], [], [], [], []], [], id="a hit starts again"),
+        pytest.param([[], [], ["one"], [], [], [], [], []], [(8, "nudge", "drift")], id="and so it goes on"),
+        pytest.param([{"ok": True, "errors": []}] * 6, [], id="all well is no empty answer"),
+        pytest.param([True] * 6, [], id="neither is true"),
+        pytest.param([[], Failure("nope"), [], Failure("nope"), []], TOLD, id="empty and failing may mix"),
+        pytest.param([Failure("down"), Failure("up")] * 3, [], id="failures of two shapes"),
+    ],
+)
+def test_streaks_of_nothing(results: list[object], said: list[tuple[int, str, str]]) -> None:
+    """Five empty or failing answers of one tool to different arguments are told with the fifth."""
+    assert drift(searches(*results)) == said
+
+
+def test_equal_arguments_do_not_count() -> None:
+    """The same question again is another rule's."""
+    rows: list[Row] = [*searches([], [], [], []), ("search", {"word": "w0"}, [])]
+    assert drift(rows, QUIET) == []
+
+
+def test_other_tools_in_between_do_not_break_it() -> None:
+    """A streak is one tool's, whatever else is done; siblings of one turn are one strike."""
+    rows: list[Row] = []
+    for number, one in enumerate(searches(*[[]] * 5)):
+        rows += [one, ("note", {"n": number}, f"noted {number}")]
+    assert drift(rows) == [(9, "nudge", "drift")]
+    assert drift([step("search", {"word": f"w{number}"}, [], turn=1) for number in range(7)]) == []
+
+
+def test_who_never_drifts() -> None:
+    """Declared writes and pollers do not ask."""
+    assert drift(searches(*[[]] * 6), "tools: {search: {kind: write, duplicate_after_success: allow}}") == []
+    assert drift(searches(*[[]] * 6), "tools: {search: {kind: poll}}") == []
+
+
+def test_the_threshold_is_the_tools() -> None:
+    """A tool may be told earlier."""
+    assert drift(searches(*[[]] * 3), "tools: {search: {kind: read, drift: {nudge: 3}}}") == [(3, "nudge", "drift")]
+
+
+def test_long_questions_must_be_near() -> None:
+    """Questions of four words and more are a streak only where they share half their words."""
+    worded = ["red shoes size nine", "size nine red boots", "red nine shoes now", "shoes red nine", "red shoes nine"]
+    rows: list[Row] = [("search", {"for": f"{words} please"}, []) for words in worded]
+    assert drift(rows) == TOLD
+    batch: list[Row] = [
+        ("search", {"for": " ".join(f"{letter}{part}" for part in range(5))}, []) for letter in "abcdefg"
+    ]
+    assert drift(batch) == []
+
+
+def test_failures_of_one_shape() -> None:
+    """Five guesses at a name are told; three are honest exploration, and so is one guess made again."""
+
+    def guess(*names: str) -> list[Row]:
+        return [("sql", {"table": name}, Failure(f"no such table: {name}_2024")) for name in names]
+
+    policy = "defaults: {same_error: {nudge: 11, stop: 12}, identical: {nudge: 11, stop: 12, in_a_row: 12}}"
+    assert drift(guess("order", "orders", "sales"), policy) == []
+    assert drift(guess("order", "orders", "sales", "booking", "bookings"), policy) == TOLD
+
+
+def test_near_equal_questions_with_one_answer() -> None:
+    """The answer is there and is asked for in other words: told with the fourth, two at least must differ."""
+    worded = ["opening hours of the north library", "north library opening hours", "hours north library opening today",
+              "the opening hours north library"]  # fmt: skip
+    rows: list[Row] = [("ask_desk", {"question": words}, "open from 9 to 5") for words in worded]
+    assert drift(rows[:3]) == []
+    assert drift(rows) == [(4, "nudge", "drift")]
+    vague: list[Row] = [("ask_desk", {"question": words}, "maybe") for words in worded]
+    assert drift(vague) == []
+
+
+def test_receipts_prove_nothing() -> None:
+    """Equal receipts of accepted payloads, and ids looked up one after the other, are a batch."""
+    edits: list[Row] = [
+        ("edit", {"file": "poem.txt", "new_str": f"the rose is red line {number}"}, "1 line was replaced in the file")
+        for number in range(8)
+    ]
+    assert drift(edits) == []
+    ids: list[Row] = [("stock", {"id": number}, "3 in stock at the moment") for number in range(8)]
+    assert drift(ids) == []

@@ -1,0 +1,92 @@
+"""When a run goes on without anything new."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.core.call import ABSENT
+from tests.support.script import Row, run, step
+
+READS = "turns: {no_progress: 3}\ntools: {gauge: {kind: read}, valve: {kind: write}, boiler: {kind: poll}}"
+
+
+def idle(rows: list[Row], policy: str = READS) -> list[tuple[int, str, str]]:
+    """What was said about progress alone."""
+    return [one for one in run(rows, policy).said if one[2] == "no_progress"]
+
+
+def gauge(number: int, reading: object = "low") -> Row:
+    """One reading of a gauge."""
+    return ("gauge", {"id": number}, reading)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param([gauge(1), gauge(2), gauge(3)], [], id="the first reading was news"),
+        pytest.param([gauge(1), gauge(2), gauge(3), gauge(4)], [(4, "nudge", "no_progress")], id="three without news"),
+        pytest.param([gauge(number) for number in range(9)], [(4, "nudge", "no_progress")], id="said once"),
+        pytest.param([gauge(1), gauge(2), gauge(3), gauge(4, "high")], [], id="a new reading"),
+        pytest.param(
+            [gauge(1), gauge(2), ("valve", {"id": 1}, "low"), gauge(3), gauge(4)], [], id="a successful change"
+        ),
+        pytest.param([gauge(1), gauge(2), gauge(3), ("boiler", {"id": 1}, "low")], [], id="waiting within a budget"),
+        pytest.param(
+            [gauge(1), gauge(2), ("gauge", "[REDACTED]", "low"), gauge(3), gauge(4)],
+            [(5, "nudge", "no_progress")],
+            id="a turn of which nothing is known is skipped",
+        ),
+        pytest.param([gauge(1), gauge(2), gauge(3, ABSENT), gauge(4, ABSENT), gauge(5)], [], id="no result, no turn"),
+        pytest.param(
+            [*[gauge(number) for number in range(4)], gauge(5, "high"), *[gauge(number) for number in range(6, 9)]],
+            [(4, "nudge", "no_progress"), (8, "nudge", "no_progress")],
+            id="told anew after news",
+        ),
+    ],
+)
+def test_idle_turns(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
+    """So many turns in a row without a result never seen, a change or a wait."""
+    assert idle(rows) == said
+
+
+def test_the_last_call_of_the_turn_carries_it() -> None:
+    """A turn is judged when it is over, with all its calls."""
+    rows = [step("gauge", {"id": f"{turn}{name}"}, "low", turn=turn) for turn in range(4) for name in "ab"]
+    assert idle(list(rows)) == [(8, "nudge", "no_progress")]
+    assert idle([*rows, step("gauge", {"id": 9}, "high", turn=3)]) == []
+
+
+def test_the_state_of_the_application_decides_alone() -> None:
+    """Where it comes along, screens may change: only a state never seen is progress."""
+    rows = [step("press", {"key": number}, f"screen {number}", state={"level": 1}) for number in range(4)]
+    assert idle(list(rows)) == [(4, "nudge", "no_progress")]
+    rows[2] = step("press", {"key": 2}, "screen 2", state={"level": 2})
+    assert idle(list(rows)) == []
+
+
+def test_evidence_of_idle_turns() -> None:
+    """Turns that count, from the first call of the first of them."""
+    finding = run([gauge(1, "a"), gauge(2, "b"), gauge(3, "b"), gauge(4, "a"), gauge(5, "b")], READS).findings[0]
+    assert (finding.count, finding.limit, finding.sequence, finding.first_sequence) == (3, 3, 5, 3)
+
+
+def rounds(count: int, report: str = "2 failed") -> list[Row]:
+    """Edit and run, so many times."""
+    rows: list[Row] = []
+    for number in range(count):
+        rows += [("edit", {"line": number}, f"edited {number}"), ("run", {"all": True}, report)]
+    return rows
+
+
+def test_six_equal_outcomes() -> None:
+    """The same call with the same outcome six times is told, whatever was done in between; five rounds are work."""
+    assert idle(rounds(5), "{}") == []
+    assert idle(rounds(6), "{}") == [(12, "nudge", "no_progress")]
+    assert idle(rounds(9), "{}") == [(12, "nudge", "no_progress")]
+    assert idle([*rounds(3), *rounds(5, "1 failed")], "{}") == []
+
+
+def test_siblings_are_one_outcome() -> None:
+    """Equal calls of one turn count once."""
+    rows = [step("run", {"all": True}, "2 failed", turn=turn) for turn in range(5) for _ in range(2)]
+    assert idle(list(rows), "turns: {no_progress: 50}") == []
