@@ -80,14 +80,15 @@ def test_unknown_command_or_option(ran: Ran, argument: str) -> None:
 
 @pytest.mark.parametrize("argument", ["--help", "-h"])
 def test_help_lists_every_command_and_teaches(ran: Ran, argument: str) -> None:
-    """The group's help has examples that can be copied, and each command once with its first sentence."""
+    """The group's help has examples of commands that exist, and each command once with its first sentence."""
     code, out, _ = ran(argument)
     examples, commands = out.split("Commands:")
     assert code == 0
     assert [line.split()[0] for line in commands.splitlines() if line.startswith("  ") and line[2] != " "] == [
         *COMMANDS
     ]
-    assert all(f"loopguard {name} " in examples for name in COMMANDS)
+    shown = set(re.findall(r"^    loopguard ([a-z]+)", examples, re.MULTILINE))
+    assert {"key", "policy", "replay"} <= shown <= set(COMMANDS)
 
 
 def paths(command: click.Command, *above: str) -> list[tuple[str, ...]]:

@@ -16,7 +16,7 @@ def bounds() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for text in requires("otel-loopguard") or ():
         if "extra ==" not in text:
-            name, lower = re.search(r"^([A-Za-z0-9-]+).*?>=([0-9.]+)", text).groups()  # type: ignore[union-attr]
+            name, lower = re.search(r"^([A-Za-z0-9-]+).*?>=([0-9.]+)", text).groups()
             found.setdefault(name.lower(), set()).add(lower)
     return found
 
@@ -56,7 +56,7 @@ def test_readme_states_the_supported_sdk(root: Path) -> None:
 def test_version_has_changes(root: Path) -> None:
     """The version that is installed is the newest one of the change log."""
     log = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## ([0-9.]+)", log, re.MULTILINE)[1] == version("otel-loopguard")  # type: ignore[index]
+    assert re.search(r"^## ([0-9.]+)", log, re.MULTILINE)[1] == version("otel-loopguard")
 
 
 @pytest.mark.parametrize(

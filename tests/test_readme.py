@@ -14,12 +14,15 @@ from typing import get_args
 import pytest
 
 from otel_loopguard.cli.main import COMMANDS
+from otel_loopguard.conventions import CONVENTIONS
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.names import FINDING, SPAN_ATTRIBUTES
 from tests.readme_tables import TABLES, with_tables
 
 TEXT = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```([a-z]*)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+OUR_OWN = "otel_loopguard.conventions.loopguard"
+"""Not a family: it lays our own marks over what any of them wrote."""
 
 
 def test_tables_equal_the_registry() -> None:
@@ -71,6 +74,14 @@ def test_every_kind_of_finding_is_explained() -> None:
     """The table of what is found has a row for each kind, in no other spelling."""
     found = TEXT.split("## What is found", 1)[1].split("\n## ", 1)[0]
     assert sorted(re.findall(r"^\| `([a-z_]+)` \|", found, re.MULTILINE)) == sorted(get_args(Kind))
+
+
+def test_every_convention_has_a_row() -> None:
+    """What is read is what there is a convention for, each by the name that its file gives it."""
+    rows = TEXT.split("## What is read", 1)[1].split("\n## ", 1)[0]
+    read = [sys.modules[type(convention).__module__] for convention in CONVENTIONS]
+    families = {str(module.__doc__).split(":", 1)[0] for module in read if module.__name__ != OUR_OWN}
+    assert set(re.findall(r"^\| ([A-Z][^|,]+?(?: \([^)]+\))?)(?:,[^|]*)? \|", rows, re.MULTILINE)) == families
 
 
 def test_links_lead_somewhere(root: Path) -> None:
