@@ -45,7 +45,7 @@ class InspectedCall:
     unknown: str | None
     """Why there is no fingerprint: absent, redacted, truncated or too_large."""
     arguments: str
-    """Their form, such as `object of 2: text, number`."""
+    """Their form, such as `object of 2: number, text`."""
     result: str
     call_id: str | None
     is_error: bool
@@ -162,7 +162,7 @@ def _form(value: object) -> str:
     if isinstance(data, Unknown):
         return data.reason
     if isinstance(data, Mapping) and data:
-        kinds = [_kind(member) for member in list(data.values())[:_MEMBERS]]
+        kinds = sorted(map(_kind, data.values()))[:_MEMBERS]
         more = ", ..." if len(data) > _MEMBERS else ""
         return f"object of {len(data)}: {', '.join(kinds)}{more}"
     return "empty object" if isinstance(data, Mapping) else _kind(data)

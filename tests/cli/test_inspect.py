@@ -84,7 +84,7 @@ def test_what_is_told_of_a_span(ran: Ran, tmp_path: Path) -> None:
     assert (call["conventions"][0], call["line"], call["file"]) == ("gen_ai", 19, str(file))
     assert call["call"] == {
         "tool": "search", "fingerprint": call["call"]["fingerprint"], "unknown": None,
-        "arguments": "object of 2: text, number", "result": "list", "call_id": None, "is_error": False,
+        "arguments": "object of 2: number, text", "result": "list", "call_id": None, "is_error": False,
         "error_type": None, "agent": "a", "run_id": f"{7:032x}", "run_named": False, "inside": None,
     }  # fmt: skip
     assert len(call["call"]["fingerprint"]) == 32

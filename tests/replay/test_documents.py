@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from otel_loopguard.errors import RecordError
 from otel_loopguard.replay.documents import documents
 
-
 NO_VALUE = "no JSON: expecting value"
 
 
