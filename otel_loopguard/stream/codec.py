@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from otel_loopguard.core.standing import Standing
 from otel_loopguard.core.state import HistoryState
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream.columns import (
+    EntryColumns,
+    MarkColumns,
     pack_entries,
     pack_marks,
     packed,
@@ -42,6 +44,20 @@ _FINDINGS: Final[tuple[Kind, ...]] = (
     "unknown_tool", "ask_again", "parallel_duplicate",
 )  # fmt: skip
 """In this order for good: new ones go to the end."""
+
+# What decodes is checked to be of this shape, so that bytes of anything else are refused before they do harm.
+_Head = tuple[int, int, int, str | int | None, int, int, str, int, int]
+_Standing = tuple[int, float | None, int | None, int, int, int | None, int | None, bool]
+_Episode = tuple[int, int, int, int, int | None, str, int | None, int | None]
+_Reason = tuple[int, int, int, int, int, int, int, int, int, int]
+_Numbers = bytes
+_History = tuple[
+    _Head, EntryColumns, MarkColumns, _Numbers, bytes, _Numbers, _Numbers, list[_Standing], list[tuple[int, int]],
+    tuple[list[str], list[_Episode]], int, list[_Reason],
+]  # fmt: skip
+_Memory = tuple[int, _Numbers, bytes, _Numbers, list[int], bytes, _Numbers, list[int]]
+_READ_HISTORY: Final = msgspec.msgpack.Decoder(_History)
+_READ_MEMORY: Final = msgspec.msgpack.Decoder(_Memory)
 
 
 def pack_history(history: History) -> bytes:
@@ -71,7 +87,10 @@ def unpack_history(data: bytes, memory: RunMemory) -> History:
 
     Raises `StateError` for bytes of a newer release, and for bytes that are no history.
     """
-    return _opened(data, lambda parts: History.from_state(_history_state(parts), memory), "history")
+    def make(packed_state: bytes) -> History:
+        return History.from_state(_history_state(_READ_HISTORY.decode(packed_state)), memory)
+
+    return _opened(data, make, "history")
 
 
 def pack_memory(memory: RunMemory) -> bytes:
@@ -97,7 +116,7 @@ def unpack_memory(data: bytes) -> RunMemory:
 
     Raises `StateError` for bytes of a newer release, and for bytes that are no memory.
     """
-    return _opened(data, _memory, "run memory")
+    return _opened(data, lambda packed_memory: _memory(_READ_MEMORY.decode(packed_memory)), "run memory")
 
 
 # The envelope -----------------------------------------------------------------------------------------------------
@@ -107,7 +126,7 @@ def _sealed(parts: tuple[object, ...]) -> bytes:
     return bytes([VERSION]) + msgspec.msgpack.encode(parts)
 
 
-def _opened(data: bytes, make: Callable[[Any], Item], what: str) -> Item:
+def _opened(data: bytes, make: Callable[[bytes], Item], what: str) -> Item:
     if data[:1] > bytes([VERSION]):
         raise StateError(
             f"a {what} of version {data[0]}, which a newer release wrote; this one reads up to {VERSION}, "
@@ -116,8 +135,8 @@ def _opened(data: bytes, make: Callable[[Any], Item], what: str) -> Item:
     if data[:1] != bytes([VERSION]):
         raise StateError(f"not a {what}")
     try:
-        return make(msgspec.msgpack.decode(data[1:]))
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as error:
+        return make(data[1:])
+    except (ValueError, IndexError, StopIteration, struct.error) as error:
         raise StateError(f"a {what} that is damaged") from error
 
 
@@ -131,8 +150,8 @@ def _standing_packed(standing: Standing) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _standing(parts: Sequence[Any]) -> Standing:
-    best, answer, total, same, first_start, last_start, terminal = parts
+def _standing(parts: _Standing) -> Standing:
+    _, best, answer, total, same, first_start, last_start, terminal = parts
     return Standing(best, answer, total, same, first_start, last_start, terminal=terminal)
 
 
@@ -153,7 +172,7 @@ def _episodes_packed(episodes: Sequence[tuple[Subject, Episode]], turn: int, pla
     ]
 
 
-def _episodes(parts: Sequence[Any], turn: int, place: int) -> list[tuple[Subject, Episode]]:
+def _episodes(parts: tuple[list[str], list[_Episode]], turn: int, place: int) -> list[tuple[Subject, Episode]]:
     rules, held = parts
     return [
         (
@@ -181,7 +200,7 @@ def _reason_packed(reason: Reason, turn: int, place: int) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def _reason(parts: Sequence[int], turn: int, place: int) -> Reason:
+def _reason(parts: _Reason, turn: int, place: int) -> Reason:
     tool, error, answer, key, first, last, ago, count, weight, equal = parts
     return Reason(tool, error, answer, key, place - first, place - last, turn - ago, count, weight, equal)
 
@@ -189,7 +208,7 @@ def _reason(parts: Sequence[int], turn: int, place: int) -> Reason:
 # The whole --------------------------------------------------------------------------------------------------------
 
 
-def _history_state(parts: Sequence[Any]) -> HistoryState:
+def _history_state(parts: _History) -> HistoryState:
     head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals = parts
     place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since = head
     return HistoryState(
@@ -199,15 +218,15 @@ def _history_state(parts: Sequence[Any]) -> HistoryState:
         list(zip(unpacked("Q", pairs), times, strict=True)),
         list(unpacked("I", seen)),
         list(unpacked("I", asked)),
-        [(key, _standing(rest)) for key, *rest in standings],
-        [(group, count) for group, count in barren],
+        [(one[0], _standing(one)) for one in standings],
+        barren,
         _episodes(episodes, turn, place),
         said,
         [_reason(one, turn, place) for one in refusals],
     )  # fmt: skip
 
 
-def _memory(parts: Sequence[Any]) -> RunMemory:
+def _memory(parts: _Memory) -> RunMemory:
     changes, groups, flags, idempotency, scopes, scope_of, symbols, ago = parts
     rest = iter(unpacked("I", idempotency))
     writes = [

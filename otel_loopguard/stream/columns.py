@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Final
 
 from otel_loopguard.core.call import Category, OutcomeKind
 from otel_loopguard.core.entry import Entry
@@ -17,7 +17,17 @@ from otel_loopguard.core.policy import ToolKind
 from otel_loopguard.core.turn import TurnMark
 from otel_loopguard.core.words import LONG_ENOUGH
 
-__all__ = ["pack_entries", "pack_marks", "packed", "table_of", "unpack_entries", "unpack_marks", "unpacked"]
+__all__ = [
+    "EntryColumns", "MarkColumns", "pack_entries", "pack_marks", "packed", "table_of", "unpack_entries",
+    "unpack_marks", "unpacked",
+]  # fmt: skip
+
+EntryColumns = tuple[
+    int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, list[tuple[int, bytes]]
+]
+"""The first turn, then columns in the order of `pack_entries`, last the sketches with their word counts."""
+MarkColumns = tuple[int, bytes, bytes, bytes, bytes]
+"""The first place, then columns in the order of `pack_marks`."""
 
 # In these orders for good: new ones go to the end.
 _KINDS: Final[tuple[ToolKind, ...]] = ("read", "write", "poll", "none", "unknown")
@@ -67,7 +77,7 @@ def table_of(values: Iterable[int]) -> dict[int, int]:
 # Entries ----------------------------------------------------------------------------------------------------------
 
 
-def pack_entries(entries: Sequence[Entry]) -> tuple[object, ...]:
+def pack_entries(entries: Sequence[Entry]) -> EntryColumns:
     """Entries, oldest first, with places and turns that go up by one."""
     tools = table_of(entry.tool for entry in entries)
     salts = table_of(entry.salt for entry in entries)
@@ -130,7 +140,7 @@ def _flags_of(bits: int) -> tuple[bool, ...]:
     return tuple([bits >> place & 1 == 1 for place in range(15)])
 
 
-def unpack_entries(parts: Sequence[Any], last_place: int) -> list[Entry]:
+def unpack_entries(parts: EntryColumns, last_place: int) -> list[Entry]:
     """The entries that `pack_entries` made these parts of, the newest of which has this place."""
     turn, all_bits, classes, tools, tool_of, salts, salt_of, keys, answers, groups, errors, shapes, sketches = parts
     turn -= 1
@@ -163,7 +173,7 @@ def unpack_entries(parts: Sequence[Any], last_place: int) -> list[Entry]:
 # Turns ------------------------------------------------------------------------------------------------------------
 
 
-def pack_marks(marks: Sequence[TurnMark]) -> tuple[object, ...]:
+def pack_marks(marks: Sequence[TurnMark]) -> MarkColumns:
     """Ended turns, oldest first, with numbers that go up by one."""
     firsts = [mark.first for mark in marks]
     return (
@@ -181,7 +191,7 @@ def pack_marks(marks: Sequence[TurnMark]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def unpack_marks(parts: Sequence[Any], last_number: int) -> list[TurnMark]:
+def unpack_marks(parts: MarkColumns, last_number: int) -> list[TurnMark]:
     """The turns that `pack_marks` made these parts of, the newest of which has this number."""
     first, steps, flags, symbols, answers = parts
     firsts = accumulate(steps, initial=first)
