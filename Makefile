@@ -61,7 +61,20 @@ demo: $(INSTALLED)  ## a stuck agent and a healthy one, side by side, over real 
 .PHONY: test
 test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
 	@echo "running the tests with $$($(BIN)/python --version)"
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(or $(ARGS),-n auto)
+
+GUARDS ?= newest older
+GUARDS_OLDER := langchain==1.0.8 langgraph==1.0.5 langgraph-prebuilt==1.0.5 openai-agents==0.9.3 pydantic-ai-slim==1.29.0
+GUARDS_OLDER += mcp==1.23.3 anthropic==0.79.0 openai==2.19.0 opentelemetry-api==1.38.0 opentelemetry-sdk==1.38.0
+
+# Frameworks pin what they share, so each set of versions has an environment of its own. Their own warnings are not ours.
+.PHONY: test-guards
+test-guards:  ## guards in the frameworks themselves, newest and older (GUARDS=newest for one)
+	@for set in $(GUARDS); do
+	  $(MAKE) --no-print-directory install EXTRA=test,guards CONSTRAINTS=constraints/guards-$$set.txt VENV=.venv-guards-$$set
+	  echo "running the guards' tests with the frameworks of constraints/guards-$$set.txt"
+	  LOOPGUARD_TEST_FRAMEWORKS=all .venv-guards-$$set/bin/python -m pytest -W default tests/guards $(ARGS)
+	done
 
 .PHONY: check
 check: $(INSTALLED)  ## lint, format, types and the import contract
@@ -86,7 +99,7 @@ format: $(INSTALLED)  ## write the code in its canonical form
 	$(BIN)/ruff format .
 
 .PHONY: lock
-lock: $(INSTALLED)  ## resolve both constraints files anew
+lock: $(INSTALLED)  ## resolve all constraints files anew
 	@$(BIN)/python -m pip install -q uv
 	compile() { $(BIN)/uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade pyproject.toml "$$@"; }
 	echo "lock: constraints/newest.txt"
@@ -98,6 +111,12 @@ lock: $(INSTALLED)  ## resolve both constraints files anew
 	# the oldest opentelemetry-instrument imports pkg_resources, which setuptools 80 warns about and 82 dropped
 	echo 'setuptools<80' >> $$bounds
 	compile --extra test -c $$bounds -o constraints/oldest.txt
+	echo "lock: constraints/guards-newest.txt"
+	compile --extra test --extra guards -o constraints/guards-newest.txt
+	echo "lock: constraints/guards-older.txt"
+	# Pydantic AI 1.29 imports what the API dropped in 1.40, and LangGraph 1.0.5 does not bound its own parts
+	printf '%s\n' $(GUARDS_OLDER) > $$bounds
+	compile --extra test --extra guards -c $$bounds -o constraints/guards-older.txt
 	git --no-pager diff --stat -- constraints
 
 .PHONY: clean

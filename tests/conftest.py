@@ -22,9 +22,11 @@ def _serves() -> bool:
 
 
 # No deadline anywhere: a slow machine is no failure. In CI the same examples are drawn every time, so that a
-# failure there can be repeated and a change is never blamed for another one's luck.
+# failure there can be repeated and a change is never blamed for another one's luck. `brief` is for the second and
+# further Pythons, which differ in syntax and libraries rather than in what the examples look for.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
 
