@@ -20,7 +20,7 @@ from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
 from otel_loopguard.service.intake import Request
-from otel_loopguard.stream.otlp import log_records, trace_records
+from otel_loopguard.stream.otlp import log_records, trace_items
 from otel_loopguard.stream.otlp_json import records
 from otel_loopguard.stream.reader import Ending, RecordReader, read_ending
 from otel_loopguard.stream.trace import Span
@@ -83,31 +83,43 @@ class Reading:
             self._made_from = sources
             self._reader = RecordReader(*sources, self._scope)
         read = Read()
-        reader = self._reader
         for record in _json(request) if request.is_json else _protobuf(request):
             read.items += 1
             if read.items > _MOST_ITEMS:
                 raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
-            if record.signal == "log":
-                if record.scope == names.SCOPE and record.resource.get("service.name") == OWN_SERVICE:
-                    continue
-                ending = read_ending(record)
-                if ending is not None:
-                    read.endings.append(ending)
-                    continue
-            try:
-                span = reader.read(record)
-            except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
-                self._failed(error)
-                read.rejected += 1
-                continue
-            if span is None:
-                continue
-            if span.hints is not None and _too_long(span):
-                read.rejected += 1
-            else:
-                read.spans.append(span)
+            if isinstance(record, Span):
+                read.spans.append(record)
+            elif record.signal == "span" or not self._take_log(record, read):
+                self._take(record, read)
         return read
+
+    @staticmethod
+    def _take_log(record: Record, read: Read) -> bool:
+        """Whether a log record is an end of a run, or our own voice."""
+        if record.scope == names.SCOPE and record.resource.get("service.name") == OWN_SERVICE:
+            return True
+        ending = read_ending(record)
+        if ending is None:
+            return False
+        if len(ending.run_id) > _LONGEST or len(ending.reason) > _LONGEST:
+            read.rejected += 1
+        else:
+            read.endings.append(ending)
+        return True
+
+    def _take(self, record: Record, read: Read) -> None:
+        try:
+            span = self._reader.read(record)
+        except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
+            self._failed(error)
+            read.rejected += 1
+            return
+        if span is None:
+            return
+        if span.hints is not None and _too_long(span):
+            read.rejected += 1
+        else:
+            read.spans.append(span)
 
 
 def _too_long(span: Span) -> bool:
@@ -117,10 +129,10 @@ def _too_long(span: Span) -> bool:
     return any(text is not None and len(text) > _LONGEST for text in (*texts, *names_))
 
 
-def _protobuf(request: Request) -> Iterator[Record]:
+def _protobuf(request: Request) -> Iterator[Record | Span]:
     try:
         if request.signal == "traces":
-            return trace_records(ExportTraceServiceRequest.FromString(request.body))
+            return trace_items(ExportTraceServiceRequest.FromString(request.body))
         return log_records(ExportLogsServiceRequest.FromString(request.body))
     except DecodeError:
         raise MalformedError(f"the body is no protobuf message of OTLP {request.signal}") from None

@@ -56,8 +56,9 @@ MEMORY: Final = ":memory:"
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """What ends a server."""
 _SECOND: Final = 1_000_000_000
-_TICKS: Final = 50
-"""Moments of one lateness: a run is judged at most so often within it."""
+_TICKS: Final = 8
+"""Moments of one lateness: a run is judged at most so often within it, so a busy one costs a call at most so many looks
+at those that wait beside it, and a finding comes an eighth of the lateness later at worst."""
 _SHORTEST_SECRET: Final = 16
 
 

@@ -38,7 +38,7 @@ from otel_loopguard.stream.copies import (
 from otel_loopguard.stream.held import Held, Merged, Number, Question
 from otel_loopguard.stream.record import CallRecord
 
-__all__ = ["merge"]
+__all__ = ["alone", "merge"]
 
 _CHAIN: Final = 32
 """Enclosing tool spans that are followed; agents do not nest deeper, and records may name each other in a circle."""
@@ -58,6 +58,11 @@ def merge(held: Sequence[Held]) -> tuple[list[Merged], list[Question]]:
     _by_likeness(clusters)
     _note_reuse(clusters, questions)
     return [_combined(members) for members in clusters.all()], questions
+
+
+def alone(held: Held) -> Merged:
+    """The call of a record that waits by itself: what `merge` says of it, which has nothing to compare it with."""
+    return _combined([held])
 
 
 # One span ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
+from otel_loopguard.conventions import MARKERS, NAMES
 from otel_loopguard.conventions._record import ABSENT, Event, Record
+from otel_loopguard.stream.trace import Span as TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-__all__ = ["KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "trace_records"]
+__all__ = ["KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "trace_items", "trace_records"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 
@@ -27,6 +29,28 @@ KINDS: Final[tuple[Kind, ...]] = ("", "internal", "server", "client", "producer"
 
 STATUS_ERROR: Final = 2
 """``STATUS_CODE_ERROR``."""
+
+
+def trace_items(request: ExportTraceServiceRequest) -> Iterator[Record | TraceSpan]:
+    """The spans of a request, in its order; one that no convention knows is given without its attributes.
+
+    Three of four spans are no tool's, and reading attributes is most of the work.
+    """
+    for holder in request.resource_spans:
+        resource = _attributes(holder.resource.attributes)
+        for scoped in holder.scope_spans:
+            scope = scoped.scope.name
+            for span in scoped.spans:
+                if MARKERS.isdisjoint([pair.key for pair in span.attributes]) and not span.name.startswith(NAMES):
+                    yield TraceSpan(
+                        _id(span.trace_id),
+                        _id(span.span_id),
+                        _id(span.parent_span_id),
+                        span.start_time_unix_nano or None,
+                        span.end_time_unix_nano or None,
+                    )
+                else:
+                    yield _span(span, resource, scope)
 
 
 def trace_records(request: ExportTraceServiceRequest) -> Iterator[Record]:

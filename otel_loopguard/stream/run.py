@@ -18,7 +18,7 @@ from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, cal
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.run_memory import RunMemory
 from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
-from otel_loopguard.stream.dedupe import merge
+from otel_loopguard.stream.dedupe import alone, merge
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.held import Held, Merged, Number
 from otel_loopguard.stream.line import Line, Met
@@ -163,7 +163,7 @@ class Run:
         return self.on_time(now)
 
     def _settle(self, now: int) -> list[RunEvent]:
-        merged, questions = merge(self._held)
+        merged, questions = merge(self._held) if len(self._held) > 1 else ([alone(self._held[0])], [])
         ordered, more = arrange(merged)
         ripe = [index for index, call in enumerate(ordered) if call.arrived + self._lateness <= now]
         released = ordered[: ripe[-1] + 1]

@@ -1,0 +1,103 @@
+"""Requests into arrivals: the fast way is the long way, content ends, keys are followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.conventions import MARKERS
+from otel_loopguard.core.fingerprint import Keyring, SecretKey
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.runtimes import Arrival
+from otel_loopguard.service.intake import Request
+from otel_loopguard.service.journal import pack_arrivals, unpack_arrivals
+from otel_loopguard.service.reading import OWN_SERVICE, Reading, TooManyError
+from otel_loopguard.stream.otlp import trace_records
+from otel_loopguard.stream.reader import RecordReader
+from otel_loopguard.stream.trace import Span
+from tests.support.spans import annotated, logs, raw, span, traces
+
+KEYS = Keyring(SecretKey(b"k" * 32, "k1"))
+SPANS = [
+    annotated("run", 1),
+    raw("run", 2, {"q": "canary"}, ["canary"]),
+    span("GET", {"http.request.method": "GET", "url.full": "https://canary"}, trace="run", parent="run/agent"),
+    span("chat", {"gen_ai.operation.name": "chat"}, trace="run"),
+    span("invoke_agent", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}, trace="run"),
+    span("nothing", {}, trace="run"),
+]
+
+
+def reading(keys: list[Keyring] | None = None) -> Reading:
+    """A reading whose keyring is the last of a list."""
+    held = [KEYS] if keys is None else keys
+    policy = Policy()
+    return Reading(lambda: policy, lambda: held[-1])
+
+
+def request(message: object, signal: str = "traces") -> Request:
+    """A protobuf request."""
+    return Request("", signal, is_json=False, body=message.SerializeToString())  # type: ignore[arg-type, attr-defined]
+
+
+def test_what_is_passed_over_is_read_the_same() -> None:
+    """Spans whose attributes are not read give what reading all of them gives."""
+    message = traces(SPANS)
+    reader = RecordReader(Policy(), KEYS)
+    assert reading().read(request(message)).spans == [reader.read(record) for record in trace_records(message)]
+    assert MARKERS.isdisjoint(["http.request.method", "url.full"])
+
+
+def test_no_content_is_left() -> None:
+    """Neither what is handed on nor the journal's bytes hold arguments, results or addresses."""
+    spans = reading().read(request(traces(SPANS))).spans
+    assert "canary" not in repr(spans)
+    assert b"canary" not in pack_arrivals([Arrival("", one) for one in spans])
+
+
+def test_arrivals_come_back_from_the_journal() -> None:
+    """What is written is what is read, in its order."""
+    read = reading().read(request(traces(SPANS)))
+    ends = reading().read(request(logs([("loopguard.run.end", {"loopguard.run.id": "run"})]), "logs")).endings
+    arrivals = [
+        *(Arrival("one", item) for item in read.spans[:2]),
+        Arrival("one", ends[0]),
+        *(Arrival("one", item) for item in read.spans[2:]),
+        Arrival("two", ends[0]),
+    ]
+    assert unpack_arrivals(pack_arrivals(arrivals)) == arrivals
+
+
+def test_a_rotated_key_makes_other_fingerprints() -> None:
+    """A new active key takes effect with the next request; the old fingerprints keep their key's id."""
+    keys = [KEYS]
+    reader = reading(keys)
+    message = request(traces([raw("run", 1, {"q": 1}, [])]))
+    (before,) = reader.read(message).spans
+    keys.append(Keyring(SecretKey(b"n" * 32, "k2"), [SecretKey(b"k" * 32, "k1")]))
+    (after,) = reader.read(message).spans
+    assert [one.call.call.key_id for one in (before, after) if isinstance(one, Span) and one.call] == ["k1", "k2"]
+
+
+def test_the_detector_does_not_hear_itself() -> None:
+    """Its own findings, sent back by a Collector, are no news; those of processes are."""
+    finding = {
+        "loopguard.run.id": "run",
+        "loopguard.finding.sequence": 3,
+        "loopguard.process.id": "p",
+        "loopguard.finding.kind": "identical",
+        "loopguard.finding.action": "nudge",
+    }
+    message = logs([("loopguard.finding", finding)])
+    message.resource_logs[0].scope_logs[0].scope.name = "otel_loopguard"
+    assert len(reading().read(request(message, "logs")).spans) == 1
+    message.resource_logs[0].resource.attributes.add(key="service.name").value.string_value = OWN_SERVICE
+    assert reading().read(request(message, "logs")).spans == []
+
+
+def test_empty_spans_are_bounded() -> None:
+    """A request of two bytes a span is given up after as many as a real one could have."""
+    message = traces([])
+    for _ in range(65_537):
+        message.resource_spans[0].scope_spans[0].spans.add()
+    with pytest.raises(TooManyError):
+        reading().read(request(message))
