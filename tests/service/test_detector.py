@@ -180,7 +180,9 @@ def test_order_batches_and_copies_make_no_difference(batches: list[tuple[float, 
 @settings(max_examples=15)
 @given(deliveries(), st.lists(st.integers(0, 40), min_size=1, max_size=4), st.booleans())
 def test_crashes_make_no_difference(
-    batches: list[tuple[float, list[int]]], crashes: list[int], retried: bool  # noqa: FBT001 - drawn
+    batches: list[tuple[float, list[int]]],
+    crashes: list[int],
+    retried: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """A crash at any second loses no finding and delivers none under another id, whether requests come again or not."""
     with TemporaryDirectory() as folder:
@@ -255,4 +257,6 @@ def test_packed_runs_are_as_they_were() -> None:
         for run in ("one", "two"):
             detector.send(traces([annotated(run, number)]))
             detector.wait(2)
-    assert sorted(detector.findings()) == sorted((run, kind, action) for run in ("one", "two") for _, kind, action in STOP)
+    assert sorted(detector.findings()) == sorted(
+        (run, kind, action) for run in ("one", "two") for _, kind, action in STOP
+    )

@@ -138,7 +138,15 @@ def test_headers_are_bounded(serving: Serving) -> None:
         assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
 
 
-@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET\r\n\r\n", b"\r\n" * 9000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET\r\n\r\n",
+        b"\r\n" * 9000,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
 def test_what_is_no_http_is_refused(serving: Serving, garbage: bytes) -> None:
     """A TLS hello, HTTP/2 or nonsense ends the connection."""
     with serving.connect() as client:

@@ -119,7 +119,9 @@ class Serving:
     def post(self, body: bytes, path: str = "/v1/traces", **headers: str) -> Answer:
         """A protobuf request, unless headers say otherwise."""
         given = {"content-type": "application/x-protobuf"}
-        return self.request("POST", path, body, given | {name.replace("_", "-"): value for name, value in headers.items()})
+        return self.request(
+            "POST", path, body, given | {name.replace("_", "-"): value for name, value in headers.items()}
+        )
 
     def connect(self) -> socket.socket:
         """A bare connection to its HTTP receiver."""

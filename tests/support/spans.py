@@ -82,7 +82,9 @@ def annotated(run: str, number: int, *, process: str = "p1", at: int | None = No
         **fields,
     }
     begun = number if at is None else at
-    return span(f"execute_tool {tool}", attributes, at=begun, trace=f"{run}/{process}", span_id=f"{run}/{process}/{number}")
+    return span(
+        f"execute_tool {tool}", attributes, at=begun, trace=f"{run}/{process}", span_id=f"{run}/{process}/{number}"
+    )
 
 
 def raw(run: str, number: int, arguments: object, result: object, **fields: Any) -> Span:  # noqa: ANN401
@@ -96,7 +98,9 @@ def raw(run: str, number: int, arguments: object, result: object, **fields: Any)
         "gen_ai.tool.call.result": json.dumps(result),
         **fields,
     }
-    return span(f"execute_tool {tool}", attributes, at=number, trace=run, span_id=f"{run}/{number}", parent=f"{run}/agent")
+    return span(
+        f"execute_tool {tool}", attributes, at=number, trace=run, span_id=f"{run}/{number}", parent=f"{run}/agent"
+    )
 
 
 def traces(spans: Iterable[Span], resource: Mapping[str, Any] | None = None) -> ExportTraceServiceRequest:
