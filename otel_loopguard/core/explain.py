@@ -14,7 +14,7 @@ from otel_loopguard.errors import SettingError
 
 from .decision import Finding, Kind
 
-__all__ = ["REPORT_BLOCKED", "Remaining", "Words"]
+__all__ = ["REPORT_BLOCKED", "Remaining", "Words", "tools_of"]
 
 REPORT_BLOCKED: Final = "report_blocked"
 """Name of the tool with which an agent says that it cannot go on."""

@@ -17,7 +17,7 @@ from otel_loopguard.errors import SettingError
 from .call import ABSENT
 from .policy import ToolPolicy
 
-__all__ = ["ResultKey", "ResultLimits", "Results"]
+__all__ = ["ResultKey", "ResultLimits", "Results", "may_keep"]
 
 ResultKey = tuple[str, str, str]
 """Run, agent, fingerprint of the call."""

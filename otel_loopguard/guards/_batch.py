@@ -51,6 +51,8 @@ def judge(  # noqa: PLR0913 - what a framework may know
     ]
     for decision in decisions:
         if isinstance(decision, Refuse) and decision.stop is not None:
-            covered = [guard.cover(one.call) if isinstance(one, Allow) else one for one in decisions]
+            covered: list[Allow | Nudge | Refuse] = [
+                guard.cover(one.call) if isinstance(one, Allow) else one for one in decisions
+            ]
             return Judged(covered, decision.stop, decision.text)
     return Judged(decisions, None, "")

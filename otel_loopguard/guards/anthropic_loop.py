@@ -60,12 +60,15 @@ def report_blocked_tool() -> dict[str, Any]:
 
 
 def _asked(content: Iterable[Any]) -> list[Asked]:
-    read = [(block.get if isinstance(block, Mapping) else _reader(block)) for block in content]
-    return [Asked(one("id"), one("name"), one("input")) for one in read if one("type") == "tool_use"]
+    return [
+        Asked(_get(block, "id"), _get(block, "name"), _get(block, "input"))
+        for block in content
+        if _get(block, "type") == "tool_use"
+    ]
 
 
-def _reader(block: object) -> Callable[[str], Any]:
-    return lambda name: getattr(block, name, None)
+def _get(block: Any, name: str) -> Any:  # noqa: ANN401 - an object or a dict of the client
+    return block.get(name) if isinstance(block, Mapping) else getattr(block, name, None)
 
 
 def _results(answered: Answered) -> ToolResults:

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.guards import Guard
-
 from tests.guards.script import ANSWER, Boom, Driver, Script, Tools, Transcript, guard_for, process_for
 
 __all__ = ["CHECKS"]
@@ -193,7 +192,7 @@ def one_tool_is_never_locked_out(driver: Driver, make: Make = Guard) -> None:
 CHECKS: tuple[Callable[..., None], ...] = (
     told_once_then_stopped, undeclared_is_run_until_the_fifth, first_refusal_may_stop,
     nudge_mode_tells_and_refuses_nothing, observe_mode_changes_no_bytes, exceptions_pass_untouched,
-    batch_with_one_looping_member, stop_covers_the_batch, agents_are_separate, user_message_resets, runs_are_counted_exactly,
-    writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
+    batch_with_one_looping_member, stop_covers_the_batch, agents_are_separate, user_message_resets,
+    runs_are_counted_exactly, writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
 )  # fmt: skip
 """Every rule."""

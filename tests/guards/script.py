@@ -159,6 +159,6 @@ def process_for(policy: str = POLICY) -> Process:
     return Process(sources=Fixed(parsed))
 
 
-def guard_for(process: Process, make: Callable[..., Guard] = Guard, **options: Any) -> Guard:
+def guard_for(process: Process, make: Callable[..., Guard] = Guard, **options: object) -> Guard:
     """A guard in that process, enforcing unless told otherwise."""
     return make(**{"mode": "enforce", "live": process.live, **options})

@@ -13,7 +13,7 @@ from otel_loopguard.guards.openai_loop import ToolCalls, ToolMessages
 from tests.guards.drivers.wire import httpx_of
 from tests.guards.script import ANSWER, TOOLS, Boom, Model, Script, Tools, Transcript
 
-__all__ = ["ChatAsync", "Chat", "Responses"]
+__all__ = ["Chat", "ChatAsync", "Responses"]
 
 _httpx = httpx_of(openai)
 
