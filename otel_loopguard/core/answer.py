@@ -28,7 +28,8 @@ _REFUSING_ENDS: Final = ("error", "exception")
 _APPROVING: Final = frozenset(
     ["pass", "passed", "passes", "ok", "success", "successful", "successfully", "succeeded", "saved", "stored",
      "created", "updated", "deleted", "removed", "added", "installed", "applied", "written", "wrote", "edited",
-     "appended", "complete", "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed"]
+     "overwritten", "replaced", "inserted", "renamed", "uploaded", "committed", "merged", "appended", "complete",
+     "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed"]
 )  # fmt: skip
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])

@@ -75,6 +75,7 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
     [
         ("3 passed in 0.2 s", APPROVAL),
         ("OK", APPROVAL),
+        ("File at notes.md has been overwritten with new content.", APPROVAL),
         ("The index is up to date", APPROVAL),
         ("3 passed, then an exception", REFUSAL),
         ("broken: 3 rows", NEITHER),

@@ -139,6 +139,12 @@ def _is_near(one: Entry, other: Entry) -> bool:
     return one.key == other.key or near(one.words, one.word_count, other.words, other.word_count)
 
 
+def _is_as_near(one: Entry, other: Entry) -> bool:
+    """Near, and no more than twice as long: a short text can be all in a long one."""
+    shorter, longer = sorted((one.word_count, other.word_count))
+    return longer <= 2 * shorter and _is_near(one, other)
+
+
 def _is_attempt(entry: Entry) -> bool:
     """Whether the call asked for something and its outcome says whether it got that."""
     if entry.approval or (entry.payload and not entry.refusal):
@@ -157,9 +163,10 @@ def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
     """The attempt and those before it at nearly the same, newest first, back to where something else was done."""
     found = [attempt]
     for earlier in history.of_tool(attempt.tool, attempt.turn, window):
-        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_near(earlier, attempt):
+        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_as_near(earlier, attempt):
             continue
-        if earlier.approval or _other_between(history, earlier, found[-1], attempt):
+        accepted = earlier.approval or (earlier.payload and not earlier.refusal)
+        if accepted or _other_between(history, earlier, found[-1], attempt):
             break
         if earlier.outcome != "ok" or earlier.informative:
             found.append(earlier)

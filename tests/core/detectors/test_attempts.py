@@ -50,6 +50,18 @@ def test_things_that_are_not_near() -> None:
     assert "drift" not in kinds([calls[number] for number in (0, 1, 2, 3)])
 
 
+def test_a_short_text_is_in_a_long_one() -> None:
+    """A call that is more than twice as long is no attempt at the same, however many words they share."""
+    short = [run(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    more = " and then list chapters, count figures, check links, merge notes, sort names"
+    long = [
+        Call("shell", {"command": f"{one.arguments['command']}{more}"}, one.result, failed=one.failed)  # type: ignore[index]
+        for one in short
+    ]
+    assert told(short) == told(long) == [(6, "drift", "nudge")]
+    assert told([*long[:3], *short[3:]]) == []
+
+
 ALL_WELL = "All checks passed, 0 failed"
 NO_CHANGE = "The balance of the account is 40 EUR"
 
