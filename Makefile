@@ -73,7 +73,7 @@ test-guards:  ## guards in the frameworks themselves, newest and older (GUARDS=n
 	@for set in $(GUARDS); do
 	  $(MAKE) --no-print-directory install EXTRA=test,guards CONSTRAINTS=constraints/guards-$$set.txt VENV=.venv-guards-$$set
 	  echo "running the guards' tests with the frameworks of constraints/guards-$$set.txt"
-	  LOOPGUARD_TEST_FRAMEWORKS=all .venv-guards-$$set/bin/python -m pytest -W default tests/guards $(ARGS)
+	  LOOPGUARD_TEST_FRAMEWORKS=all .venv-guards-$$set/bin/python -m pytest -W default tests/guards tests/test_readme.py $(ARGS)
 	done
 
 .PHONY: check
