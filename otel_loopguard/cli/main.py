@@ -17,7 +17,7 @@ from otel_loopguard.errors import KeySettingError, LoopguardError, RecordError
 
 __all__ = ["main"]
 
-COMMANDS: Final = ("inspect", "key", "policy", "replay", "run", "serve", "state")
+COMMANDS: Final = ("doctor", "inspect", "key", "policy", "replay", "run", "serve", "state")
 """Each is the click command of that name in the file of that name beside this one."""
 
 BAD_INPUT: Final = 2
@@ -34,16 +34,19 @@ _HINTS: Final[tuple[tuple[type[LoopguardError], str], ...]] = (
 
 _HELP: Final = """Find AI agents that are stuck repeating a tool call.
 
-    An instrumented agent needs no command: it sets LOOPGUARD_ENABLED=true and runs under
-    `opentelemetry-instrument`. The commands make its key, check its policy, and judge
-    recorded runs with the same engine.
+    An instrumented agent needs no command: it sets LOOPGUARD_ENABLED=true. The commands tell
+    what is missing, make its key, check its policy, and judge recorded runs with the same
+    engine.
 
     \b
     Examples:
+      loopguard doctor                          what would keep loops from being found here
+      loopguard run -- python agent.py          watch an agent without touching anything
       loopguard key new --file loopguard.key    a secret key for LOOPGUARD_KEY_FILE
       loopguard policy check policy.yaml        what is wrong in a policy, and where
       loopguard replay traces.jsonl.gz          which recorded runs would have been stopped
       loopguard replay --json - < calls.jsonl   the same for programs
+      loopguard inspect traces.jsonl            which spans are read as tool calls, and how
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done,
     1 a limit that you set was reached (such as --fail-on), 2 bad input.

@@ -1,0 +1,21 @@
+"""What keeps loops from being found in an environment: one file for each part of the way from a call to a backend."""
+
+from .check import Check, Level
+from .endpoint import check_endpoint
+from .instrumentation import INSTRUMENTATIONS, Installed, Instrumentation, installed
+from .key_and_policy import check_settings
+from .provider import check_providers
+from .sampling import check_sampling
+
+__all__ = [
+    "INSTRUMENTATIONS",
+    "Check",
+    "Installed",
+    "Instrumentation",
+    "Level",
+    "check_endpoint",
+    "check_providers",
+    "check_sampling",
+    "check_settings",
+    "installed",
+]
