@@ -12,7 +12,7 @@ import msgspec
 
 from .decision import Finding, Kind, NudgeOutcome, NudgeResult
 from .entry import Entry
-from .tag import symbol_of
+from .tag import kept_name, symbol_of
 from .turn import TurnMark
 
 __all__ = ["EPISODE_LIMIT", "LASTING", "Episode", "Episodes", "Subject"]
@@ -81,7 +81,7 @@ class Episodes:
                 outcomes.append(episode.close("escalated", finding.sequence))
             is_new = not goes_on or episode.level < level
         if episode is None or is_new:
-            episode = Episode(finding.kind, level, until, finding.tool[:_LONGEST_NAME])
+            episode = Episode(finding.kind, level, until, kept_name(finding.tool, _LONGEST_NAME))
             if finding.action == "nudge":
                 episode.turn, episode.place = turn, finding.sequence
         episode.until = until

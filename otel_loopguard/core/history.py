@@ -20,7 +20,7 @@ from .refusal import Refusals
 from .run_memory import RunMemory
 from .standing import Standing, brings_unseen, over_budget
 from .state import HistoryState
-from .tag import number_of, tag_of
+from .tag import kept_name, number_of, tag_of
 from .turn import TurnMark, Turns
 from .words import retold
 
@@ -240,7 +240,7 @@ class History:
         self._index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)
-        self.last_tool = call.tool[:_LONGEST_NAME]
+        self.last_tool = kept_name(call.tool, _LONGEST_NAME)
         self._make_room()
         return entry
 

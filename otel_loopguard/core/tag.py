@@ -10,7 +10,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-__all__ = ["FAILED", "MASK", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short", "symbol_of", "tag_of"]
+__all__ = [
+    "FAILED", "MASK", "kept_name", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short",
+    "symbol_of", "tag_of",
+]  # fmt: skip
 
 MASK: Final = (1 << 64) - 1
 FAILED: Final = 1
@@ -41,6 +44,12 @@ def _known(name: str) -> int:
 def name_tag(name: str) -> int:
     """32 bits for a name."""
     return (_known(name) if len(name) <= _CACHED_NAME else _hash(name)) >> 32
+
+
+def kept_name(name: str, longest: int) -> str:
+    """A name as a history keeps it: its first characters, and of halves of surrogate pairs a question mark."""
+    name = name[:longest]
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def salt_of(key_id: str) -> int:

@@ -39,10 +39,10 @@ class TurnMark(msgspec.Struct, gc=False, eq=False):
 
 
 def token_of(turn: Turn) -> str | int | None:
-    """A turn's token as it is kept: long ones are hashed."""
+    """A turn's token as it is kept: long and outlandish ones are hashed."""
     if isinstance(turn, int):
         return turn if 0 <= turn < 1 << 63 else hash(turn)
-    if turn is None or len(turn) <= _LONGEST_TOKEN:
+    if turn is None or (len(turn) <= _LONGEST_TOKEN and turn.isascii()):
         return turn
     return blake2b(turn.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
