@@ -1,0 +1,57 @@
+"""When two error messages have one key."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.core.message import message_key, message_shape
+
+
+def key(text: str, arguments: object = None) -> str:
+    """The key of a message to a call with these arguments."""
+    return message_key(text, arguments, "standard")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "expected"),
+    [
+        ("no such file: notes.md", {"path": "notes.md"}, "no such file: ·"),
+        ("no such file: 'notes.md'.", {"path": " notes.md "}, "no such file: '·'."),
+        ("bad id 1234", {"id": 1234}, "bad id ·"),
+        ("bad ids 1234, 12345", {"id": 1234}, "bad ids ·, 12345"),
+        ("rejected {'a': 1}", {"a": 1}, "rejected ·"),
+        ('rejected {"a": 1}', {"a": 1}, "rejected ·"),
+        ('rejected {"a":1}', {"a": 1}, "rejected ·"),
+        ("a b c", {"x": "a", "y": "b"}, "a b c"),
+        ("value 0 is wrong", {"x": 0}, "value 0 is wrong"),
+        ("deep value is wrong", {"x": [{"y": "deep value"}]}, "· is wrong"),
+        ("north-east and north", {"x": "north", "y": "north-east"}, "· and ·"),
+        ("true is wrong", {"x": True}, "true is wrong"),
+        ("late at 10:02:03", {}, "late at ·"),
+        ("syntax error, line 7", {}, "syntax error, ·"),
+        ("too\n   many   blanks ", {}, "too many blanks"),
+        ("no such file", "no such", "· file"),
+    ],
+)
+def test_keys(text: str, arguments: object, expected: str) -> None:
+    """Volatile parts and the call's own values as whole words are masked, the longest first, and blanks are folded."""
+    assert key(text, arguments) == expected.replace("·", "\N{MIDDLE DOT}")
+
+
+def test_numbers_that_the_call_did_not_hand_over_stay() -> None:
+    """Three are left and two are left are two messages, of one shape."""
+    assert key("3 are left") != key("2 are left")
+    assert message_shape("3 are left", None) == message_shape("2 are left", None)
+
+
+def test_a_message_is_told_by_its_head() -> None:
+    """A dump of any length is compared by its first eight thousand characters."""
+    assert key("x" * 9000 + "a") == key("x" * 9000 + "b")
+    assert len(key("word " * 100_000)) < 9000
+
+
+@pytest.mark.parametrize("arguments", [None, {}, [], "", 7, {"a": 10**300}, [[[]]], {"a": float("nan")}, "\ud800"])
+def test_any_arguments(arguments: object) -> None:
+    """Nothing that a call may be made with raises."""
+    assert key("it failed", arguments) == "it failed"
+    assert message_shape("it failed", arguments) == "it failed"

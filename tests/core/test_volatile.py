@@ -1,0 +1,132 @@
+"""Which parts of a result change without anything having happened, and which numbers are what was asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_loopguard.core.volatile import MASK, mask, may_be_volatile
+
+VOLATILE = [
+    ("at 2024-05-01T10:02:03Z", "at ·"),
+    ("at 2024-05-01 10:02:03.123 +02:00 sharp", "at · sharp"),
+    ("since 2024/05/01 10:02", "since ·"),
+    ("Wed, 01 May 2024 10:02:03 GMT", "·"),
+    ("01/May/2024:10:02:03 +0000] GET", "·] GET"),
+    ("it is 10:02 now", "it is · now"),
+    ("[10:02:03,456] ready", "[·] ready"),
+    ("at 9:05 PM", "at ·"),
+    ("took 0.31 s", "took ·"),
+    ("done in 12ms.", "done in ·."),
+    ("finished after 3 minutes", "finished after ·"),
+    ("elapsed: 1,5 hours", "elapsed: ·"),
+    ("seen 5 minutes ago", "seen · ago"),
+    ("pid 4242 died", "· died"),
+    ("PID: 4242", "·"),
+    ("attempt 3 failed", "· failed"),
+    ("listening on port 50312", "listening on ·"),
+    ("port: 8080", "·"),
+    ("object at 0x7fd00a32d3c0", "object at ·"),
+    ("id 9d8f3a2e-1c4b-4b6e-9f00-0123456789ab", "id ·"),
+    ("wrote /tmp/tmpab12cd/out.txt", "wrote ·/out.txt"),
+    ("in /var/folders/aB/xyz9", "in /var·"),
+    ("bash: line 35963: foo: command not found", "ba·: foo: command not found"),
+]
+CONTENT = [
+    "42 % done", "57 %", "3 failed, 2 passed", "page 2 of 9", "2/9", "version 1.2.3", "$ 12.50", "21 degrees",
+    "2024-05-01", "01 May 2024", "12 seats", "1024 bytes", "5 MB", "31 s left", "took 12 steps", "in 5 files",
+    "after 3 tries", "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
+    "1:2", "3:1 won", "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
+    "5 days ago", "/tmp/out/list.txt", "/tmp",  # noqa: S108 - texts
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "masked"), VOLATILE)
+def test_volatile_parts(text: str, masked: str) -> None:
+    """Moments, durations after their words, numbers that a system gives out, random names."""
+    assert mask(text, "standard") == masked.replace("·", MASK)
+
+
+@pytest.mark.parametrize("text", CONTENT)
+def test_content(text: str) -> None:
+    """Percent, counts, versions, money, plain dates, sizes: a number is masked for its place, never for being one."""
+    assert mask(text, "standard") == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("took 0.31 s", "took 0.29 s"),
+        ("sh: line 35963: foo: command not found", "sh: line 35967: foo: command not found"),
+        ("up since 10:01", "up since 10:02"),
+    ],
+)
+def test_no_progress(one: str, other: str) -> None:
+    """Texts that differ in their volatile parts alone are one."""
+    assert mask(one, "standard") == mask(other, "standard")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("42 %", "57 %"), ("3 failed", "2 failed"), ("page 2 of 9", "page 3 of 9"), ("v1.2", "v1.3")]
+)
+def test_progress(one: str, other: str) -> None:
+    """Texts that differ in what they count are two."""
+    assert mask(one, "standard") != mask(other, "standard")
+
+
+def test_lines_of_errors() -> None:
+    """An interpreter counts the lines of what it was just sent; in an answer a line is content."""
+    text = 'File "<stdin>", line 12, in <module>'
+    assert mask(text, "standard", error=True) == text.replace("line 12", MASK)
+    assert mask("a baseline 12", "standard", error=True) == "a baseline 12"
+
+
+def test_declared_patterns_take_the_place_of_the_built_in_ones() -> None:
+    """A policy's own expressions, or none at all."""
+    assert mask("job 17 at 10:02", (r"job \d+",)) == f"{MASK} at 10:02"
+    assert mask("job 17 at 10:02", "none") == "job 17 at 10:02"
+    assert mask("job 17 at 10:02", ()) == "job 17 at 10:02"
+
+
+parts = st.sampled_from([*(text for text, _ in VOLATILE), *CONTENT, " ", ", ", "\n", '"', "\\", "é", "x", "7", ":"])
+texts = st.lists(parts, max_size=8).map("".join)
+
+
+@given(text=texts, error=st.booleans())
+def test_masking_twice_changes_nothing_more(text: str, error: bool) -> None:  # noqa: FBT001 - drawn
+    """What a mask leaves holds nothing volatile."""
+    once = mask(text, "standard", error=error)
+    assert mask(once, "standard", error=error) == once
+
+
+@given(text=texts, error=st.booleans())
+def test_a_text_without_a_hint_is_never_changed(text: str, error: bool) -> None:  # noqa: FBT001 - drawn
+    """The search that decides whether patterns are tried misses none, in a text and in the JSON of it."""
+    if mask(text, "standard", error=error) != text:
+        assert may_be_volatile(text, "standard", error=error)
+        assert may_be_volatile(json.dumps({"a": [text]}, ensure_ascii=False), "standard", error=error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a/" * 50_000 + "sh: line 1:",
+        "1" * 100_000 + " ago",
+        "/tmp/" + "a/" * 50_000,  # noqa: S108 - a text
+        "/tmp/" + "A" + "a" * 100_000,  # noqa: S108 - a text
+        "Jan " * 30_000 + "1:00",
+        "in 1" * 30_000,
+        "12:00" * 20_000,
+        "-aaaa-aaaa-aaaa-" * 8_000,
+        "took: ~" * 20_000 + "1",
+    ],
+)
+def test_no_text_takes_long(text: str) -> None:
+    """Texts made to be hard take time in proportion to their length: a second is a hundred times what they need."""
+    started = time.process_time()
+    mask(text, "standard", error=True)
+    assert time.process_time() - started < 1
