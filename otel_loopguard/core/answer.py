@@ -85,9 +85,7 @@ def finds_nothing(text: str) -> bool:
     return len(text) <= REFUSAL_LENGTH and _NO_MATCH.search(text.lower()) is not None
 
 
-def read_answer(
-    text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False
-) -> Answer:
+def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False) -> Answer:
     """Read an unflagged text; ``refusals``: the policy's list of what is one.
 
     A search that found nothing is no refusal, and neither is a report that nothing failed. A long text is a refusal

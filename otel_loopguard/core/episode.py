@@ -127,9 +127,7 @@ class Episodes:
     def recover(self, entry: Entry) -> list[NudgeOutcome]:
         """Something new came: every nudge given in an earlier turn is answered."""
         return [
-            episode.close("recovered", entry.place)
-            for episode in self.held.values()
-            if 0 < episode.turn < entry.turn
+            episode.close("recovered", entry.place) for episode in self.held.values() if 0 < episode.turn < entry.turn
         ]
 
     def leave(self) -> list[NudgeOutcome]:

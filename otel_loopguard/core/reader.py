@@ -50,6 +50,7 @@ _NO_RESULTS: Final = frozenset(
 )  # fmt: skip
 """Whole answers that mean an empty list."""
 
+
 def _is_empty(data: object) -> bool:
     """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list in it."""
     if data is None or data in ([], {}):

@@ -87,6 +87,7 @@ def unpack_history(data: bytes, memory: RunMemory) -> History:
 
     Raises `StateError` for bytes of a newer release, and for bytes that are no history.
     """
+
     def make(packed_state: bytes) -> History:
         return History.from_state(_history_state(_READ_HISTORY.decode(packed_state)), memory)
 

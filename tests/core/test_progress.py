@@ -50,7 +50,8 @@ def test_versions_grow(earlier: object, later: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, "", "next", [], {}, float("nan"), float("inf"), Decimal("sNaN"), Decimal("1e99999999"), "²", 10**400]
+    "value",
+    [None, "", "next", [], {}, float("nan"), float("inf"), Decimal("sNaN"), Decimal("1e99999999"), "²", 10**400],
 )
 def test_what_is_no_measure(value: object) -> None:
     """Nothing that is no finite number measures anything."""

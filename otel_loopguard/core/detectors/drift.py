@@ -210,8 +210,10 @@ def _streak(history: History, last: Entry) -> list[Entry]:
         if any(entry.key == one.key for one in streak):
             continue
         long = [one for one in streak if one.word_count >= LONG_ENOUGH]
-        if entry.word_count >= LONG_ENOUGH and long and not any(
-            near(entry.words, entry.word_count, one.words, one.word_count) for one in long
+        if (
+            entry.word_count >= LONG_ENOUGH
+            and long
+            and not any(near(entry.words, entry.word_count, one.words, one.word_count) for one in long)
         ):
             streak = []
         if not streak or entry.turn > streak[-1].turn:
@@ -221,7 +223,4 @@ def _streak(history: History, last: Entry) -> list[Entry]:
 
 def _new_between(history: History, earlier: Entry, later: Entry) -> bool:
     """Whether a successful write, or a first-time success that is no other wording of this, stands in between."""
-    return any(
-        earlier.place < entry.place < later.place and not entry.rewords(later)
-        for entry in history.resets
-    )
+    return any(earlier.place < entry.place < later.place and not entry.rewords(later) for entry in history.resets)
