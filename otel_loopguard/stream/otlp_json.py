@@ -31,6 +31,9 @@ _DEPTH: Final = 100
 
 _KIND_NAMES: Final[dict[str, Kind]] = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
 _HEX: Final = re.compile("[0-9a-f]*")
+_LEAST: Final = -(1 << 63)
+_MOST: Final = (1 << 64) - 1
+"""Of the protocol's signed and unsigned integers."""
 _INT64: Final = re.compile("-?[0-9]{1,20}")
 
 _Object = Mapping[str, object]
@@ -203,11 +206,16 @@ def _boolean(value: object, where: str, _depth: int) -> object:
 
 
 def _integer(value: object, where: str, _depth: int = 0) -> int:
+    number: int | None = None
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and _INT64.fullmatch(value):
-        return int(value)
-    raise RecordError(f"expected an integer or its digits as text, found {_found(value)} - at `{where}`")
+        number = value
+    elif isinstance(value, str) and _INT64.fullmatch(value):
+        number = int(value)
+    if number is None:
+        raise RecordError(f"expected an integer or its digits as text, found {_found(value)} - at `{where}`")
+    if not _LEAST <= number <= _MOST:
+        raise RecordError(f"expected an integer of 64 bits, found a larger one - at `{where}`")
+    return number
 
 
 def _double(value: object, where: str, _depth: int) -> object:
