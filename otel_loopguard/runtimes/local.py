@@ -33,7 +33,7 @@ class LocalRuntime:
         """``failed`` hears of a run that could not be judged, by a mistake of ours; that run is given up."""
         self.limits = Limits() if limits is None else limits
         self.window = Window(self.limits.lateness // 2)
-        self.roster = Roster(engine, self.limits)
+        self.roster = Roster(engine, self.limits, failed)
         self._failed = failed
         self._timers: list[tuple[int, Key]] = []
         self.number = -1

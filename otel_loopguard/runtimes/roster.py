@@ -6,7 +6,7 @@ Not the time and not the routing (`local`): it finds, makes, packs and forgets r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from otel_loopguard.core.engine import Engine
@@ -23,7 +23,8 @@ _AWAKE_BYTES: Final = 1024
 class Roster:
     """Runs by tenant and run id."""
 
-    def __init__(self, engine: Engine, limits: Limits) -> None:
+    def __init__(self, engine: Engine, limits: Limits, failed: Callable[[Exception], None]) -> None:
+        self._failed = failed
         self._engine = engine
         self._limits = limits
         self._awake: dict[Key, Seat] = {}
@@ -107,8 +108,19 @@ class Roster:
             self._pack(next(iter(self._awake)))
 
     def _pack(self, key: Key) -> None:
-        packed = self._asleep[key] = self._awake.pop(key).pack()
-        self._bytes += len(packed.state)
+        packed = self._packed(self._awake.pop(key))
+        if packed is None:
+            self.forget(key, "error")
+        else:
+            self.put(key, packed)
+
+    def _packed(self, seat: Seat) -> Packed | None:
+        """A run as bytes; None where that fails, by a mistake of ours."""
+        try:
+            return seat.pack()
+        except Exception as error:  # noqa: BLE001 - one run must not take all others with it
+            self._failed(error)
+            return None
 
     def changed(self, key: Key, now: int) -> None:
         """A run's state has changed and must be saved again."""
@@ -121,7 +133,7 @@ class Roster:
         for key in keys:
             self.unsaved.pop(key, None)
             seat = self._awake.get(key)
-            yield key, seat.pack() if seat is not None else self._asleep.get(key)
+            yield key, self._packed(seat) if seat is not None else self._asleep.get(key)
 
     def expired(self, key: Key, before: int) -> bool:
         """Whether a packed run ended and was silent since before a time."""

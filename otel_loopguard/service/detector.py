@@ -200,7 +200,7 @@ class Detector:
         now = self._clock.now()
         arrivals: list[Arrival] = []
         answers: list[tuple[_Waiting, Answer]] = [(one, self._read(one.request, arrivals)) for one in batch]
-        entry = Entry(self._number + 1, now, pack_arrivals(arrivals)) if arrivals and self._store is not None else None
+        entry = self._entry(now, arrivals)
         if not self._commit(now, entry, everything=everything):
             reason = str(self.trouble)
             for one, _ in answers:
@@ -221,6 +221,18 @@ class Detector:
         self._say(said)
         if batch:
             self._numbers.took(self._wall() - batch[0].since)
+
+    def _entry(self, now: int, arrivals: list[Arrival]) -> Entry | None:
+        """What the journal gets. An arrival that cannot be written, by a mistake of ours, is left out and counted."""
+        if not arrivals or self._store is None:
+            return None
+        try:
+            data = pack_arrivals(arrivals)
+        except Exception as error:  # noqa: BLE001 - one sender's span must not take all others with it
+            self._numbers.mistaken(error)
+            arrivals[:] = [one for one in arrivals if _is_packable(one)]
+            data = pack_arrivals(arrivals)
+        return Entry(self._number + 1, now, data)
 
     def _read(self, request: Request, arrivals: list[Arrival]) -> Answer:
         try:
@@ -326,3 +338,11 @@ class Detector:
         self._runtime.caught_up()
         self._say(said)
         self._clock.resume(self._runtime.time if self._runtime.time > 0 else self._wall())
+
+
+def _is_packable(arrival: Arrival) -> bool:
+    try:
+        pack_arrivals([arrival])
+    except Exception:  # noqa: BLE001 - whatever it is, it cannot be kept
+        return False
+    return True

@@ -225,6 +225,14 @@ class Connection(asyncio.Protocol):
         if self._task is None:
             self._close()
 
+    def abort(self) -> None:
+        """The server has waited long enough."""
+        self._stop_timer()
+        if self._task is not None:
+            self._task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
     # Time ---------------------------------------------------------------------------------------------------------
 
     def _expect(self, seconds: float, *, restart: bool = True) -> None:

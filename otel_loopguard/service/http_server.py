@@ -61,6 +61,8 @@ class HttpServer:
             await asyncio.sleep(0.01)
             for connection in list(self._open):
                 connection.finish()
+        for connection in list(self._open):
+            connection.abort()
         for task in list(self._shaking):
             task.cancel()
 

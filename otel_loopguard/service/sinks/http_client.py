@@ -28,11 +28,11 @@ class HttpClient:
 
     def __init__(self, url: str, setting: str) -> None:
         """Raises `SettingError` for what is no http or https address."""
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            port = None
+            parts, port = urlsplit(""), None
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
             raise SettingError(
                 f"`{setting}` must be an address such as https://host:port/path without a user name", name=setting

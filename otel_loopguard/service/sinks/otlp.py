@@ -18,7 +18,6 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from otel_loopguard.errors import SettingError
 from otel_loopguard.service.message import Message
 from otel_loopguard.service.sinks._base import SinkRefusedError, SinkUnavailableError
 from otel_loopguard.service.sinks.http_client import HttpClient
@@ -61,13 +60,12 @@ class OtlpSink:
         self._instance = instance
         self._channel: Any = None
         self._http: HttpClient | None = None
-        self._path = urlsplit(endpoint).path.rstrip("/")
-        if protocol == "http":
-            self._http = HttpClient(endpoint, "otlp_endpoint")
-            return
+        checked = HttpClient(endpoint, "otlp_endpoint")
         parts = urlsplit(endpoint)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingError("`otlp_endpoint` must be an address such as http://host:4317", name="otlp_endpoint")
+        self._path = parts.path.rstrip("/")
+        if protocol == "http":
+            self._http = checked
+            return
         target = f"{parts.hostname}:{parts.port or 4317}"
         if parts.scheme == "https":
             self._channel = grpc.secure_channel(target, grpc.ssl_channel_credentials(ca_file))

@@ -1,0 +1,5 @@
+
+[YW
+(J'
+gen_ai.operation.name
+execute_tool
