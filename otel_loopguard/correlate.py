@@ -165,7 +165,7 @@ class Siblings:
     decisions of long ago are forgotten, and a call that reaches back to them is a turn of its own.
     """
 
-    __slots__ = ("_decisions", "_models")
+    __slots__ = ("_decisions", "_latest_end", "_models")
 
     MODELS: Final = 8
     """Model spans remembered; a decision's calls follow it before the next one ends."""
@@ -175,6 +175,8 @@ class Siblings:
     def __init__(self) -> None:
         self._models: OrderedDict[str, int] = OrderedDict()
         self._decisions: list[_Decision] = []
+        self._latest_end = 0
+        """No decision took calls that began later than this."""
 
     def model(self, span_id: str, start_ns: int | None) -> None:
         """A model span under the parent has ended."""
@@ -195,15 +197,19 @@ class Siblings:
         """
         if start_ns is None:
             return span_id or None
-        before = [(start, model) for model, start in self._models.items() if start <= start_ns]
-        if before:
-            return max(before)[1]
+        if self._models:
+            before = [(start, model) for model, start in self._models.items() if start <= start_ns]
+            if before:
+                return max(before)[1]
         end_ns = start_ns if end_ns is None else end_ns
-        for decision in self._decisions:
-            if decision.takes(start_ns, end_ns):
-                decision.latest_start = max(decision.latest_start, start_ns)
-                decision.first_end = min(decision.first_end, end_ns)
-                return decision.turn
+        if start_ns < self._latest_end:  # calls one after the other need no search
+            for decision in self._decisions:
+                if decision.takes(start_ns, end_ns):
+                    decision.latest_start = max(decision.latest_start, start_ns)
+                    decision.first_end = min(decision.first_end, end_ns)
+                    return decision.turn
         self._decisions.append(_Decision(span_id or None, start_ns, end_ns))
-        del self._decisions[: -self.DECISIONS]
+        if len(self._decisions) > self.DECISIONS:
+            del self._decisions[0]
+        self._latest_end = max(self._latest_end, end_ns)
         return span_id or None

@@ -64,7 +64,8 @@ def redaction(record: Record, *, is_tool: bool, content: ContentMode, exceptions
     of_content = content != "keep"
     of_exceptions = everything or exceptions != "keep"
     taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
-    keys = [key for key, value in record.attributes.items() if taken(key) and value != REDACTED]
+    attributes = record.attributes
+    keys = [key for key in _candidates(tuple(attributes), taken) if attributes[key] != REDACTED]
     events, listed = _events(record.events, taken) if record.events else (None, [])
     drop_status = of_exceptions and record.status_message not in ("", REDACTED)
     if drop_status:
@@ -73,6 +74,12 @@ def redaction(record: Record, *, is_tool: bool, content: ContentMode, exceptions
         return NOTHING
     named = sorted({*keys, *listed}) if listed else sorted(keys)
     return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(named))
+
+
+@lru_cache(maxsize=1024)
+def _candidates(keys: tuple[str, ...], taken: Callable[[str], bool]) -> tuple[str, ...]:
+    """Which of a span's keys are taken; instrumentations write few combinations of keys, so each is judged once."""
+    return tuple(key for key in keys if taken(key))
 
 
 def _taken(*, of_content: bool, of_exceptions: bool) -> Callable[[str], bool]:

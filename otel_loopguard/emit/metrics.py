@@ -65,9 +65,12 @@ class Counters:
         """Count ``amount`` under attribute values given in the order of `COUNTERS`; "" is no value."""
         with self._lock:
             totals = self._totals[counter]
-            if values not in totals and len(totals) >= self._limit:
-                values = ()
-            totals[values] = totals.get(values, 0) + amount
+            try:
+                totals[values] += amount
+            except KeyError:
+                if len(totals) >= self._limit:
+                    values = ()
+                totals[values] = totals.get(values, 0) + amount
 
     def read(self, counter: str) -> list[tuple[int, dict[str, str | bool]]]:
         """All totals of a counter with their attributes."""

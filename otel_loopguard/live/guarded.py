@@ -95,6 +95,9 @@ class GuardedCalls:
         self._by_print: dict[str, list[Guarded]] = {}
         self._by_trace: dict[str, list[Guarded]] = {}
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def add(self, guarded: Guarded) -> int:
         """Remember a call; how many open ones are forgotten for it."""
         self._held[id(guarded)] = guarded

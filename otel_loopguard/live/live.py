@@ -48,7 +48,7 @@ class Live(Recorder):
             if not self._enter():
                 return None
             try:
-                guarded = self._guarded_of(seen, call)
+                guarded = self._guarded_of(seen, call) if self._guarded else None
                 if guarded is not None:
                     taken, report = self._join(guarded, seen, outcome)
                 else:

@@ -133,16 +133,19 @@ class Recorder:
         return True
 
     def _number(self, seen: Sighting, call: ToolCall, outcome: Outcome, copy_of: Taken | None) -> Taken:
-        place = seen.place
-        run = self._ledger.run(place.run_id, spoken().ticket)
+        place, message = seen.place, spoken()
+        run = self._ledger.run(place.run_id, message.ticket)
         if place.run_named:
             self._ledger.saw(seen.trace_id, place.run_id)
         lane = self._ledger.lane(run, place.agent, call.scope)
-        if self._is_first_after_message(seen, run, lane.agent) or (copy_of is not None and copy_of.call.user_message):
+        if run.may_answer(message, place.message) and self._is_first_after_message(seen, run, lane.agent):
             call = msgspec.structs.replace(call, user_message=True)
-        is_numbered = copy_of is not None and copy_of.lane is lane
-        number = copy_of.number if copy_of is not None and is_numbered else lane.next_number()
-        taken = Taken(run, lane, number, call, outcome)
+        number = 0
+        if copy_of is not None:
+            number = copy_of.number if copy_of.lane is lane else 0
+            if copy_of.call.user_message and not call.user_message:
+                call = msgspec.structs.replace(call, user_message=True)
+        taken = Taken(run, lane, number or lane.next_number(), call, outcome)
         taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
         if seen.turn_known:
             taken.turn = lane.turn_number(seen.turn)
@@ -196,6 +199,7 @@ class Recorder:
                 if other is not taken.lane:
                     report.close(run, other)
                     other.history.reset()
+        run.speaks_to_all = True
 
     def _drop(self, report: Report) -> None:
         """Bounded memory: close what is dropped, and count it."""

@@ -14,6 +14,7 @@ from otel_loopguard.core.history import RunMemory
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.emit import Totals
 
+from .context import Spoken
 from .lane import Lane
 
 __all__ = ["MAX_LANES", "RunState"]
@@ -82,10 +83,13 @@ class RunState:
         """A user spoke to an agent; "": to all of them."""
         self._spoken_to = {*(self._spoken_to or ()), agent}
 
+    def may_answer(self, message: Spoken, token: str) -> bool:
+        """Whether a call can be the first after a user message at all: seldom, and told at once."""
+        return self._spoken_to is not None or message.ticket > self.ticket or bool(token and token != self.message)
+
     def answers(self, agent: str) -> bool:
         """Whether a call of an agent is the first after a user spoke to it; asked once a call."""
         if self._spoken_to is None:
-            self.speaks_to_all = True
             return False
         if "" in self._spoken_to:
             self._spoken_to = None
@@ -101,10 +105,13 @@ class RunState:
         """Take a judged call into the totals."""
         self._calls += 1
         self.ended = False
-        self._repeat_max = max(self._repeat_max, observation.repeat)
-        if _STRENGTH[observation.verdict] > _STRENGTH[self.verdict]:
+        if observation.repeat > self._repeat_max:  # noqa: PLR1730 - `max` takes three times as long
+            self._repeat_max = observation.repeat
+        if observation.verdict != self.verdict and _STRENGTH[observation.verdict] > _STRENGTH[self.verdict]:
             self.verdict = observation.verdict
-        if observation.progress == "advanced" or any(nudge.result == "recovered" for nudge in observation.nudges):
+        if observation.progress == "advanced":
+            self._news_after = True
+        if observation.nudges and any(nudge.result == "recovered" for nudge in observation.nudges):
             self._news_after = True
         if observation.findings:
             self.found(observation.findings)

@@ -5,7 +5,6 @@ Not the merging of exported spans: here the inner span ends first and the outer 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from otel_loopguard.core.call import ToolCall
 from otel_loopguard.live import Found, Live, Sighting, Taken
 
-from .open_span import OpenSpan, OpenSpans
+from .open_span import OpenSpan, OpenSpans, View
 
 __all__ = ["MAX_INNER", "MAX_PARENTS", "Nesting"]
 
@@ -32,22 +31,6 @@ class Nesting:
         self._spans = spans
         self.inner: dict[int, list[Taken]] = {}
         """Calls that ended inside an open span and may be the same call as it or one around it, by its id."""
-
-    @staticmethod
-    def outermost(around: Sequence[OpenSpan], tool: str, call_id: str | None) -> OpenSpan | None:
-        """The outermost enclosing span that already says it is the same call."""
-        found = None
-        for span in around:
-            reading = span.reading()
-            if reading.is_boundary:
-                break
-            if not reading.tool:
-                continue
-            same_id = call_id is not None and call_id == reading.call_id
-            if not (same_id or (tool == reading.tool and None in {call_id, reading.call_id})):
-                break
-            found = span
-        return found
 
     def copy_of(self, span: OpenSpan, seen: Sighting, call: ToolCall) -> tuple[Taken | None, tuple[Found, ...]]:
         """The call of an inner span that an ending tool span is once more: a recorded one before one that waits.
@@ -82,18 +65,17 @@ class Nesting:
         unknown = call.fingerprint is None or theirs.fingerprint is None or call.key_id != theirs.key_id
         return unknown or call.fingerprint == theirs.fingerprint
 
-    def may_wait(self, span: OpenSpan, outermost: OpenSpan | None) -> bool:
+    @staticmethod
+    def may_wait(view: View | None, outermost: OpenSpan | None) -> bool:
         """Whether a call without arguments waits: an enclosing span is the same call, or the parent may become it."""
-        parent = self._spans.get(span.parent_id)
-        return outermost is not None or (parent is not None and not parent.reading().is_marked)
+        return outermost is not None or (view is not None and not view.reading.is_marked)
 
-    def leave(self, span: OpenSpan, taken: Taken, now_ns: int) -> None:
+    def leave(self, view: View | None, taken: Taken, now_ns: int) -> None:
         """Hand a tool span's call to its parent, which may be the same call."""
-        parent = self._spans.get(span.parent_id)
-        if parent is None or parent.reading().is_boundary:
+        if view is None or view.reading.is_boundary:
             self._live.settle(taken, now_ns)
         else:
-            self._keep(parent, taken, now_ns)
+            self._keep(view.span, taken, now_ns)
 
     def pass_on(self, span: OpenSpan, now_ns: int) -> None:
         """A span that is no tool call ended: what is inside goes on to its parent, or has waited long enough."""
@@ -101,14 +83,13 @@ class Nesting:
         if not inner:
             return
         parent = None if span.reading().is_boundary else self._spans.get(span.parent_id)
-        if parent is not None and parent.reading().is_boundary:
-            parent = None
-        around = [] if parent is None else list(self._spans.around(span))
+        view = None if parent is None else parent.view(self._spans)
+        if view is not None and view.reading.is_boundary:
+            view = None
         for taken in inner:
             is_waiting = taken.observation is None
-            goes_on = not is_waiting or self.outermost(around, taken.call.tool, taken.call.call_id) is not None
-            if parent is not None and goes_on:
-                self._keep(parent, taken, now_ns)
+            if view is not None and (not is_waiting or view.outermost(taken.call.tool, taken.call.call_id) is not None):
+                self._keep(view.span, taken, now_ns)
             elif is_waiting:
                 self._live.settle(taken, now_ns)
 

@@ -5,18 +5,17 @@ It keeps no span alive: one that nobody ends goes when its owner drops it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
 from opentelemetry.sdk.trace import ReadableSpan, Span
 
 from otel_loopguard.conventions import MARKERS, NAMES, read, role
-from otel_loopguard.correlate import Ancestor, Siblings
+from otel_loopguard.correlate import Ancestor, Place, Siblings, Surroundings
 
 from .spans import Ids, SpanReader, attributes_in
 
-__all__ = ["OpenSpan", "OpenSpans", "Reading"]
+__all__ = ["OpenSpan", "OpenSpans", "Reading", "View"]
 
 MAX_OPEN: Final = 16_384
 """Open spans remembered: a server with a thousand requests at a time has some ten a request."""
@@ -42,7 +41,7 @@ class Reading(NamedTuple):
 class OpenSpan:
     """One open span with an ended tool or model span below it, or one of those that is just ending."""
 
-    __slots__ = ("_reader", "_reading", "identity", "ids", "parent_id", "siblings", "span", "span_id")
+    __slots__ = ("_reader", "_reading", "_view", "identity", "ids", "parent_id", "siblings", "span", "span_id")
 
     def __init__(self, span: ReadableSpan, span_id: int, reader: SpanReader) -> None:
         parent = span.parent
@@ -56,6 +55,7 @@ class OpenSpan:
         """The turns of the spans below."""
         self._reader = reader
         self._reading: Reading | None = None
+        self._view: View | None = None
 
     def reading(self) -> Reading:
         """What the span says it is so far; read again only when it has got attributes since."""
@@ -66,6 +66,26 @@ class OpenSpan:
         attributes = attributes_in(span)
         if held is None or held.size != len(attributes):
             held = self._reading = self._read(span, dict(attributes))
+        return held
+
+    def view(self, spans: OpenSpans) -> View:
+        """What a child sees; the same object until something in it changes."""
+        line = [self]
+        while line[-1].parent_id and len(line) < MAX_DEPTH:
+            parent = spans.get(line[-1].parent_id)
+            if parent is None:
+                break
+            line.append(parent)
+        above: View | None = None
+        for span in line[:0:-1]:
+            above = span.seen_below(above)
+        return self.seen_below(above)
+
+    def seen_below(self, above: View | None) -> View:
+        """The view of a child, given that of the span's own parent."""
+        reading, held = self.reading(), self._view
+        if held is None or held.reading is not reading or held.above is not above:
+            held = self._view = View(self, reading, above)
         return held
 
     def _read(self, span: ReadableSpan, attributes: dict[str, object]) -> Reading:
@@ -79,6 +99,36 @@ class OpenSpan:
         told = role(record)
         is_boundary = told is not None and told.kind != "step"
         return Reading(size, Ancestor(self.ids.span_id, told), is_boundary, is_marked=True)
+
+
+class View:
+    """What a span sees above it: its parent, what that says it is, and what it sees in turn."""
+
+    __slots__ = ("above", "ancestors", "places", "reading", "span", "surroundings")
+
+    def __init__(self, span: OpenSpan, reading: Reading, above: View | None) -> None:
+        self.span = span
+        self.reading = reading
+        self.above = above
+        self.ancestors: tuple[Ancestor, ...] = (reading.ancestor, *(above.ancestors if above else ()))
+        """All of them, nearest first."""
+        self.surroundings: Surroundings | None = None
+        self.places: dict[tuple[object, ...], Place] = {}
+        """Where calls below stand, by what their own records say, in these surroundings: many say nothing."""
+
+    def outermost(self, tool: str, call_id: str | None) -> OpenSpan | None:
+        """The outermost enclosing span that already says it is the same call."""
+        found = None
+        view: View | None = self
+        while view is not None and not view.reading.is_boundary:
+            reading = view.reading
+            if reading.tool:
+                same_id = call_id is not None and call_id == reading.call_id
+                if not same_id and (tool != reading.tool or None not in {call_id, reading.call_id}):
+                    break
+                found = view.span
+            view = view.above
+        return found
 
 
 class OpenSpans:
@@ -111,16 +161,6 @@ class OpenSpans:
         if span is None:
             return None
         return self.known.setdefault(span_id, OpenSpan(span, span_id, self.reader))
-
-    def around(self, span: OpenSpan) -> Iterator[OpenSpan]:
-        """The open spans that enclose one, nearest first."""
-        parent_id = span.parent_id
-        for _ in range(MAX_DEPTH):
-            parent = self.get(parent_id) if parent_id else None
-            if parent is None:
-                return
-            yield parent
-            parent_id = parent.parent_id
 
     def sweep(self) -> int:
         """Forget spans that nobody holds any more; if there are none, the oldest eighth of all: how many of those."""

@@ -20,12 +20,14 @@ from otel_loopguard.correlate import NOWHERE, Place, Siblings, Surroundings, pla
 from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
 
 from .nesting import Nesting
-from .open_span import OpenSpan, OpenSpans
+from .open_span import OpenSpan, OpenSpans, View
 from .spans import attributes_in
 
 __all__ = ["Witness"]
 
 _NO_CALL: Final = RawCall("", "")
+_PLACES: Final = 64
+"""Places remembered below one parent."""
 
 
 class Witness:
@@ -47,21 +49,17 @@ class Witness:
     ) -> tuple[Taken | None, tuple[Found, ...]]:
         """The call of an ending tool span as it was taken in (None: dropped), and what was found by its end."""
         end_ns = record.end_ns or 0
-        around = list(self.spans.around(here))
-        outermost = self.nesting.outermost(around, raw.tool, raw.call_id) if around else None
-        where = place(
-            raw,
-            trace_id=record.trace_id,
-            parent_span_id=record.parent_span_id,
-            ancestors=[span.reading().ancestor for span in around],
-            surroundings=self._surroundings(context),
-        )
+        parent = self.spans.get(here.parent_id) if here.parent_id else None
+        view = None if parent is None else parent.view(self.spans)
+        outermost = None if view is None else view.outermost(raw.tool, raw.call_id)
+        first = here if outermost is None else outermost
+        where = self._place(raw, here, view, self._surroundings(context))
         turn, is_known = where.turn, True
         if turn is None:
-            turn, is_known = self._turn(outermost or here, record)
+            turn, is_known = self._turn(first, parent if outermost is None else None, record)
         seen = Sighting(
-            raw, where, record.attributes, record.resource, record.trace_id, (outermost or here).ids.span_id,
-            here.identity, record.start_ns or 0, end_ns, turn, is_known, guarded_in(context),
+            raw, where, record.attributes, record.resource, record.trace_id, first.ids.span_id, here.identity,
+            record.start_ns or 0, end_ns, turn, is_known, guarded_in(context),
         )  # fmt: skip
         call, outcome = self._live.read(seen)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
@@ -70,11 +68,12 @@ class Witness:
             if copy.outcome.kind == "missing":
                 copy.outcome = outcome
         else:
-            may_wait = call.fingerprint is None and self.nesting.may_wait(here, outermost)
+            may_wait = call.fingerprint is None and self.nesting.may_wait(view, outermost)
             taken = self._live.take(seen, call, outcome, copy_of=copy, may_wait=may_wait)
-            found += taken.found if taken is not None else ()
+            if taken is not None and taken.found:
+                found += taken.found
         if taken is not None:
-            self.nesting.leave(here, taken, end_ns)
+            self.nesting.leave(view, taken, end_ns)
         return taken, found
 
     def other(self, here: OpenSpan, record: Record) -> None:
@@ -98,17 +97,37 @@ class Witness:
         if here is None or identity is None:
             here = OpenSpan(span, 0 if identity is None else identity.span_id, self.spans.reader)
         record = self.spans.reader.record(span, dict(attributes_in(span)), here.ids, None)
-        return place(
-            read(record) or _NO_CALL,
-            trace_id=here.ids.trace_id,
-            parent_span_id=here.ids.parent_span_id,
-            ancestors=[one.reading().ancestor for one in (here, *self.spans.around(here))],
-            surroundings=self._surroundings(context),
-        )
+        return self._place(read(record) or _NO_CALL, here, here.view(self.spans), self._surroundings(context))
 
-    def _turn(self, first: OpenSpan, record: Record) -> tuple[Turn, bool]:
+    @staticmethod
+    def _place(raw: RawCall, here: OpenSpan, view: View | None, surroundings: Surroundings) -> Place:
+        """Where a call stands: most calls below a parent say nothing of it themselves, and stand where others did."""
+        ids = here.ids
+        if view is None:
+            return place(
+                raw, trace_id=ids.trace_id, parent_span_id=ids.parent_span_id, surroundings=surroundings
+            )
+        if view.surroundings is not surroundings or len(view.places) >= _PLACES:
+            view.surroundings = surroundings
+            view.places = {}
+        says = (
+            raw.run_id, raw.agent_call_id, raw.conversation_id, raw.channel_id, raw.agent, raw.prompt_id, raw.turn,
+        )  # fmt: skip
+        found = view.places.get(says)
+        if found is None:
+            found = view.places[says] = place(
+                raw,
+                trace_id=ids.trace_id,
+                parent_span_id=ids.parent_span_id,
+                ancestors=view.ancestors,
+                surroundings=surroundings,
+            )
+        return found
+
+    def _turn(self, first: OpenSpan, parent: OpenSpan | None, record: Record) -> tuple[Turn, bool]:
         """The turn of a call by the spans around its earliest-started one, and whether a model's decision names it."""
-        parent = self.spans.get(first.parent_id)
+        if parent is None:
+            parent = self.spans.get(first.parent_id)
         span_id = first.ids.span_id
         if parent is None:
             return span_id, False
