@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -114,19 +113,18 @@ def test_a_text_without_a_hint_is_never_changed(text: str, error: bool) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a/" * 50_000 + "sh: line 1:",
-        "1" * 100_000 + " ago",
-        "/tmp/" + "a/" * 50_000,  # noqa: S108 - a text
-        "/tmp/" + "A" + "a" * 100_000,  # noqa: S108 - a text
-        "Jan " * 30_000 + "1:00",
-        "in 1" * 30_000,
-        "12:00" * 20_000,
-        "-aaaa-aaaa-aaaa-" * 8_000,
-        "took: ~" * 20_000 + "1",
+        "a/" * 200_000 + "sh: line 1:",
+        "1" * 400_000 + " ago",
+        "/tmp/" + "a/" * 200_000,  # noqa: S108 - a text
+        "/tmp/A" + "a" * 400_000,  # noqa: S108 - a text
+        "Jan " * 100_000 + "1:00",
+        "in 1" * 100_000,
+        "12:00" * 80_000,
+        "-aaaa-aaaa-aaaa-" * 25_000,
+        "took: ~" * 60_000 + "1",
     ],
+    ids=["a path", "a number", "folders", "a name", "months", "durations", "clocks", "ids", "words"],
 )
-def test_no_text_takes_long(text: str) -> None:
-    """Texts made to be hard take time in proportion to their length: a second is a hundred times what they need."""
-    started = time.process_time()
-    mask(text, "standard", error=True)
-    assert time.process_time() - started < 1
+def test_hard_texts(text: str) -> None:
+    """Texts made to be hard are masked in one go: a pattern that looked back over them would take hours here."""
+    assert len(mask(text, "standard", error=True)) <= len(text)

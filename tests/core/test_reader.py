@@ -1,0 +1,297 @@
+"""What of a call and of its result is left once the content is gone."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_loopguard.core.call import ABSENT, OURS, Outcome
+from otel_loopguard.core.category import category_of
+from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.reader import CallReader
+from tests.support.script import KEYS
+
+READER = CallReader(Policy(), KEYS)
+
+
+def outcome(result: object, policy: str = "{}", **more: Any) -> Outcome:  # noqa: ANN401 - an outcome's
+    """The outcome of a call of `look` with this result."""
+    reader = CallReader(parse_policy(policy), KEYS)
+    return reader.outcome(reader.call("look", {"at": 1}), {"at": 1}, result, **more)
+
+
+# Calls ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "reason"),
+    [
+        (ABSENT, {}, "absent"),
+        ("[REDACTED]", {}, "redacted"),
+        ({"at": "__REDACTED__"}, {}, "redacted"),
+        ({"at": 1}, {"truncated": True}, "truncated"),
+    ],
+)
+def test_calls_whose_arguments_are_not_known(arguments: object, more: dict[str, Any], reason: str) -> None:
+    """They have no fingerprint, and the reason."""
+    call = READER.call("look", arguments, call_id="c1", turn=4, start_ns=5, **more)
+    assert (call.fingerprint, call.unknown, call.call_id, call.turn, call.start_ns) == (None, reason, "c1", 4, 5)
+    assert call.group_fingerprint is None
+
+
+def test_the_same_call_however_written() -> None:
+    """Order, JSON text and spelling of numbers do not matter; the tool's name does."""
+    one = READER.call("look", {"a": 1, "b": [1.0, "x"]})
+    assert READER.call("look", {"b": [1, "x"], "a": 1}) == one
+    assert READER.call("look", '{ "b": [1e0, "x"], "a": 1 }') == one
+    assert READER.call("find", {"a": 1, "b": [1.0, "x"]}).fingerprint != one.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bare", "thought"),
+    [
+        ({}, True, False), ("", True, False), (None, True, False), ([], True, False), ({"a": 1}, False, False),
+        ({"request_id": 7}, True, False), ({"thought": "hm"}, False, True), ({"thinking": "hm", "x": 1}, False, False),
+        ('{"reasoning": "hm"}', False, True),
+    ],
+)  # fmt: skip
+def test_what_kind_of_call(arguments: object, bare: bool, thought: bool) -> None:  # noqa: FBT001 - columns
+    """A call without arguments says nothing; one whose only argument is a thought does nothing."""
+    call = READER.call("look", arguments)
+    assert (call.bare, call.thought) == (bare, thought)
+
+
+def test_cursors_and_idempotency_keys() -> None:
+    """The group is the call without them; the key's value is kept apart."""
+    reader = CallReader(
+        parse_policy("tools: {loans: {kind: read, page: {cursor: after}}, pay: {kind: write, idempotency_key: key}}"),
+        KEYS,
+    )
+    first, second = (reader.call("loans", {"branch": 1, "after": after}) for after in ("a", "b"))
+    assert first.fingerprint != second.fingerprint
+    assert first.group == second.group
+    assert first.group == reader.call("loans", {"branch": 1}).fingerprint
+    paid, again, keyless = (reader.call("pay", {"bill": 9} | more) for more in ({"key": "x"}, {"key": "y"}, {}))
+    assert paid.group == again.group
+    assert paid.idempotency != again.idempotency
+    assert keyless.idempotency is None
+    assert READER.call("loans", {"after": 1}).group is None
+
+
+def test_sketches() -> None:
+    """Fewer than four words are none; more than sixteen are the sixteen smallest of their numbers."""
+    assert READER.call("look", {"for": "red shoes please"}).words == ()
+    call = READER.call("look", {"for": "red shoes size nine"})
+    assert (len(call.words), call.word_count) == (4, 4)
+    long = READER.call("look", {"for": " ".join(f"word{number}" for number in range(100))})
+    assert (len(long.words), long.word_count) == (16, 100)
+    assert list(long.words) == sorted(long.words)
+
+
+def test_scopes() -> None:
+    """Values that the policy names separate calls; one that is lacking is a value of its own."""
+    reader = CallReader(parse_policy("scope: [tenant.id]"), KEYS)
+    tenants: list[dict[str, object] | None] = [{"tenant.id": "a"}, {"tenant.id": "b"}, {"tenant.id": None}, {}, None]
+    calls = [reader.call("look", {"at": 1}, attributes=tenant) for tenant in tenants]
+    assert len({call.scope for call in calls}) == 4
+    assert len({call.fingerprint for call in calls}) == 4
+    assert calls[3].scope == calls[4].scope
+    assert READER.call("look", {"at": 1}, attributes={"tenant.id": "a"}).scope == ""
+
+
+# Outcomes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        ("seen", "ok"), (0, "ok"), (False, "ok"), (True, "ok"), ({"hits": 1, "rows": []}, "ok"), ([0], "ok"),
+        ({"ok": True, "errors": []}, "ok"), ({"ok": False, "errors": []}, "ok"), ({"a": ""}, "ok"),
+        ({"total": 0}, "ok"), (None, "empty"), ("", "empty"), (" \n", "empty"), ([], "empty"), ({}, "empty"),
+        ("[]", "empty"), ("null", "empty"), ("No results found.", "empty"), ({"data": {"rows": []}}, "empty"),
+        ({"rows": [], "total": 0, "next": None}, "empty"), (ABSENT, "missing"), ("[REDACTED]", "missing"),
+    ],
+)  # fmt: skip
+def test_kinds(result: object, kind: str) -> None:
+    """Empty is null, "", [], {}, or an object of nothing but nothing with an empty list in it."""
+    assert outcome(result).kind == kind
+
+
+def test_no_ops_and_our_own() -> None:
+    """A declared field says that nothing changed; what we answered is ours."""
+    changed = "tools: {look: {kind: write, result: {changed: {path: changed}}}}"
+    assert outcome({"changed": False}, changed).kind == "noop"
+    assert outcome({"changed": True}, changed).kind == "ok"
+    assert outcome({"changed": 0}, changed).kind == "ok"
+    assert outcome("x", ours=True) is OURS
+    assert outcome("x", error_type="loop_detected") is OURS
+
+
+def test_errors() -> None:
+    """A type makes an error; a message may stand for the result, and takes its place where there is none."""
+    failed = outcome("no such shelf", is_error=True)
+    assert (failed.kind, failed.category, failed.refusal) == ("error", "unknown", True)
+    assert outcome("no such shelf", error_type="not_found").category == "not_found"
+    assert outcome(ABSENT, is_error=True, error_message="no such shelf").error == failed.error
+    assert outcome("<error></error>", is_error=True).error is None
+    assert outcome(ABSENT, is_error=True).kind == "error"
+
+
+@pytest.mark.parametrize(
+    ("error_type", "read", "write"),
+    [
+        ("timeout", "transient", "unknown_outcome"),
+        ("connection_lost", "transient", "unknown_outcome"),
+        ("rate_limit", "transient", "unknown_outcome"),
+        ("transient", "transient", "validation"),
+        ("cancelled", "unknown", "unknown_outcome"),
+        ("unknown", "unknown", "unknown_outcome"),
+        ("validation", "validation", "validation"),
+        ("permission", "permission", "permission"),
+        ("not_found", "not_found", "not_found"),
+        ("unknown_tool", "unknown_tool", "unknown_tool"),
+        ("asyncio.TimeoutError", "transient", "unknown_outcome"),
+        ("builtins.PermissionError", "permission", "permission"),
+        ("429", "transient", "unknown_outcome"),
+        ("404", "not_found", "not_found"),
+        ("DEADLINE_EXCEEDED", "transient", "unknown_outcome"),
+        ("WeirdError", "unknown", "unknown"),
+        ("", "unknown", "unknown"),
+        (None, "unknown", "unknown"),
+    ],
+)
+def test_categories(error_type: str | None, read: str, write: str) -> None:
+    """From the structured type alone; what passes for a read may have happened for a declared write."""
+    assert category_of(error_type, is_error=True, kind="read") == read
+    assert category_of(error_type, is_error=True, kind="unknown") == read
+    assert category_of(error_type, is_error=True, kind="write") == write
+    assert category_of(error_type, is_error=False, kind="read") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": 7}, '{"a": 7.0}', True),
+        ([1, 2], [2, 1], False),
+        ("took 0.31 s", "took 0.29 s", True),
+        ({"log": "took 0.31 s"}, {"log": "took 0.29 s"}, True),
+        ({"log": ["at 10:01", {"x": "pid 1"}]}, {"log": ["at 10:02", {"x": "pid 2"}]}, True),
+        ({"done": "42 %"}, {"done": "57 %"}, False),
+        ({"line": 12}, {"line": 13}, False),
+        ("10:01", "10:02", True),
+        (1001, 1002, False),
+    ],
+)
+def test_results_are_compared(one: object, other: object, equal: bool) -> None:  # noqa: FBT001 - a column
+    """Like arguments, volatile parts of texts at any depth masked."""
+    assert (outcome(one).fingerprint == outcome(other).fingerprint) is equal
+
+
+def test_ignored_fields() -> None:
+    """Fields that the policy names do not count, in lists neither."""
+    policy = "tools: {look: {kind: read, result: {ignore: [took, 'rows[].seen', meta.id]}}}"
+    one = outcome({"took": 1, "rows": [{"id": 1, "seen": 3}], "meta": {"id": 1, "x": 2}}, policy)
+    two = outcome({"took": 2, "rows": [{"id": 1, "seen": 4}], "meta": {"id": 2, "x": 2}}, policy)
+    three = outcome({"took": 1, "rows": [{"id": 2, "seen": 3}], "meta": {"id": 1, "x": 2}}, policy)
+    assert one.fingerprint == two.fingerprint
+    assert one.fingerprint != three.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("result", "informative"),
+    [("maybe", False), ("one two three", False), ("one two three four", True), ("7", True), ({"a": 1}, True),
+     ({"a": "x", "b": ["y", "z"]}, False), ({"a": "x y", "b": ["z w"]}, True), (True, False), (None, False)],
+)  # fmt: skip
+def test_informative(result: object, informative: bool) -> None:  # noqa: FBT001 - a column
+    """A digit, or four words, in the values."""
+    assert outcome(result).informative is informative
+
+
+def test_items_of_a_long_list() -> None:
+    """Of more than a history remembers, both ends count."""
+    policy = "tools: {look: {kind: read, result: {progress: {items: {path: 'rows[]'}}}}}"
+    rows = list(range(1000))
+    items = outcome({"rows": rows}, policy).items
+    assert items is not None
+    assert len(items) == 256
+    assert outcome({"rows": [*rows[:128], *rows[-128:]]}, policy).items == items
+    assert outcome("no rows", policy).items == ()
+
+
+def test_declared_progress() -> None:
+    """The measure and whether anything can follow; a failure has none."""
+    policy = (
+        "tools: {look: {kind: poll, result: {progress: {state: {path: at, order: [sent, customs], terminal: [home]}}}}}"
+    )
+    done = outcome({"at": "home"}, policy)
+    assert (done.measure, done.terminal, done.declared) == (3.0, True, True)
+    failed = outcome({"at": "home"}, policy, is_error=True)
+    assert (failed.measure, failed.terminal, failed.declared) == (None, False, True)
+
+
+# Anything ---------------------------------------------------------------------------------------------------------
+
+
+class _Hostile:
+    """An object that lets nobody look at it."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+CYCLE: list[object] = []
+CYCLE.append(CYCLE)
+ANYTHING = [
+    _Hostile(), {"a": _Hostile()}, CYCLE, {1: 2, "1": 3}, {"a": float("nan")}, Decimal("sNaN"),
+    {"a": Decimal("sNaN"), "b": []}, 10**5000, {"a": 10**5000}, b"\xff", {b"k": 1}, "\ud800", {"\udfff": "\ud800"},
+    '{"a": 1, "a": 2}', "{" * 5000, "[" * 5000 + "]" * 5000, datetime(2024, 5, 1, tzinfo=timezone.utc), object(), {1, 2},
+    range(3), print, "x" * 1_000_000, [[]] * 1000, {"text": "line\n" * 100_000},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ANYTHING, ids=range(len(ANYTHING)))
+def test_any_value_is_read(value: object) -> None:
+    """Arguments, results, states and scope values of any kind raise nothing."""
+    reader = CallReader(parse_policy("scope: [tenant.id]"), KEYS)
+    call = reader.call("look", value, attributes={"tenant.id": value})
+    for failed in (False, True):
+        told = reader.outcome(call, value, value, is_error=failed, state=value)
+        assert isinstance(told, Outcome)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(arguments=json_values, result=json_values, failed=st.booleans())
+def test_content_does_not_pass(arguments: object, result: object, failed: bool) -> None:  # noqa: FBT001 - drawn
+    """Of a call and its outcome nothing but tags, numbers and flags is left, and it is the same each time."""
+    canary = "canary-6f1e0c"
+    given_ = {"a": arguments, "b": canary}
+    call = READER.call("look", given_)
+    told = READER.outcome(call, given_, {"r": result, "b": canary}, is_error=failed, error_message=canary, state=canary)
+    assert canary.encode() not in pickle.dumps((call, told))
+    assert canary not in repr((call, told))
+    assert READER.call("look", given_) == call
+    again = READER.outcome(
+        call, given_, {"r": result, "b": canary}, is_error=failed, error_message=canary, state=canary
+    )
+    assert again == told
