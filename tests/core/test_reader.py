@@ -259,8 +259,8 @@ CYCLE.append(CYCLE)
 ANYTHING = [
     _Hostile(), {"a": _Hostile()}, CYCLE, {1: 2, "1": 3}, {"a": float("nan")}, Decimal("sNaN"),
     {"a": Decimal("sNaN"), "b": []}, 10**5000, {"a": 10**5000}, b"\xff", {b"k": 1}, "\ud800", {"\udfff": "\ud800"},
-    '{"a": 1, "a": 2}', "{" * 5000, "[" * 5000 + "]" * 5000, datetime(2024, 5, 1, tzinfo=timezone.utc), object(), {1, 2},
-    range(3), print, "x" * 1_000_000, [[]] * 1000, {"text": "line\n" * 100_000},
+    '{"a": 1, "a": 2}', "{" * 5000, "[" * 5000 + "]" * 5000, datetime(2024, 5, 1, tzinfo=timezone.utc), object(),
+    {1, 2}, range(3), print, "x" * 1_000_000, [[]] * 1000, {"text": "line\n" * 100_000},
 ]  # fmt: skip
 
 
