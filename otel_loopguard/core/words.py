@@ -78,7 +78,7 @@ def words_of(data: object) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(" ".join(texts).casefold())[:WORD_LIMIT]))
 
 
-def near(mine: Sequence[int], my_count: int, other: Sequence[int], other_count: int) -> bool:
+def near(mine: Sequence[int], my_count: int, other: Sequence[int] | frozenset[int], other_count: int) -> bool:
     """Whether two sketches share at least half the words of the shorter, each of at least `LONG_ENOUGH` words.
 
     Exact while both have at most `SKETCH_SIZE` words; beyond that the overlap is estimated from the smallest
@@ -87,7 +87,7 @@ def near(mine: Sequence[int], my_count: int, other: Sequence[int], other_count: 
     shorter = min(my_count, other_count)
     if shorter < LONG_ENOUGH or not mine or not other:  # the sketch of an older call is dropped, its count stays
         return False
-    both = set(mine).intersection(other)
+    both = (other if isinstance(other, frozenset) else set(other)).intersection(mine)
     if my_count <= SKETCH_SIZE and other_count <= SKETCH_SIZE:
         return 2 * len(both) >= shorter
     union = sorted(set(mine).union(other))[:SKETCH_SIZE]

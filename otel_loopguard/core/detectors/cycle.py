@@ -76,7 +76,9 @@ class Cycle:
 def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | None:
     """The laps that a turn with this symbol completes; ``before`` are the turns before it, newest first."""
     row = 0
-    while row < len(before) and before[row].symbol == symbol:
+    for mark in before[: rule.max_period - 1]:
+        if mark.symbol != symbol:
+            break
         row += 1
     # A lap that is shorter than the row before it, or just as long, is one turn said several times.
     for period in range(max(_SHORTEST, row + 2), min(rule.max_period, len(before)) + 1):

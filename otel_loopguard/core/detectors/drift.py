@@ -18,7 +18,6 @@ payloads, several questions of one turn, an answer of one word, all's well of on
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -111,16 +110,16 @@ class Drift:
     def _attempts(self, history: History, moment: After, policy: Policy) -> Judged | None:
         """Many attempts at one thing that come to few different ends."""
         entry = moment.entry
-        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or len(history.by_tool[entry.tool]) <= _STALE:
-            return None
-        if entry.outcome == "ok" and entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1:
+        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or _is_unlike_any(history, entry):
             return None
         found = _attempts_at(history, entry, policy.window)
-        ends = Counter(_end(one) for one in found)
-        hit = next((place for place, one in enumerate(found) if one.outcome == "ok" and ends[_end(one)] == 1), None)
-        found = found[:hit]
-        ends = Counter(_end(one) for one in found)
-        if len(found) - len(ends) < _STALE or ends[_end(entry)] == 1:
+        if len(found) <= _STALE:
+            return None
+        ends = [_end(one) for one in found]
+        places = range(len(found))
+        hit = next((place for place in places if found[place].outcome == "ok" and ends.count(ends[place]) == 1), None)
+        found, ends = found[:hit], ends[:hit]
+        if len(found) - len(set(ends)) < _STALE or ends.count(ends[0]) == 1:
             return None
         if _SILENCE in ends and sum(one.outcome == "error" for one in found) < _FAILURES:
             return None
@@ -139,10 +138,13 @@ def _is_near(one: Entry, other: Entry) -> bool:
     return one.key == other.key or near(one.words, one.word_count, other.words, other.word_count)
 
 
-def _is_as_near(one: Entry, other: Entry) -> bool:
-    """Near, and no more than twice as long: a short text can be all in a long one."""
-    shorter, longer = sorted((one.word_count, other.word_count))
-    return longer <= 2 * shorter and _is_near(one, other)
+def _is_as_near(one: Entry, other: Entry, words: frozenset[int]) -> bool:
+    """Near, and no more than twice as long: a short text can be all in a long one. ``words`` are the other's."""
+    if one.key == other.key:
+        return True
+    if one.word_count > 2 * other.word_count or other.word_count > 2 * one.word_count:
+        return False
+    return near(one.words, one.word_count, words, other.word_count)
 
 
 def _is_attempt(entry: Entry) -> bool:
@@ -150,6 +152,17 @@ def _is_attempt(entry: Entry) -> bool:
     if entry.approval or (entry.payload and not entry.refusal):
         return False
     return entry.outcome != "ok" or entry.informative
+
+
+def _is_unlike_any(history: History, entry: Entry) -> bool:
+    """Whether nothing that the tool did before can be another attempt with the same end, told without looking."""
+    of_tool = history.by_tool[entry.tool]
+    if len(of_tool) <= _STALE:
+        return True
+    if entry.linked and entry.key is not None and len(of_tool) == len(history.by_key[entry.key]):
+        return True  # one call with one result, again and again: that is `identical`
+    is_first = entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1
+    return entry.outcome == "ok" and is_first
 
 
 def _end(entry: Entry) -> int | None:
@@ -162,23 +175,24 @@ def _end(entry: Entry) -> int | None:
 def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
     """The attempt and those before it at nearly the same, newest first, back to where something else was done."""
     found = [attempt]
+    barrier = _last_other(history, attempt)
+    words = frozenset(attempt.words)
     for earlier in history.of_tool(attempt.tool, attempt.turn, window):
-        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_as_near(earlier, attempt):
+        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_as_near(earlier, attempt, words):
             continue
-        accepted = earlier.approval or (earlier.payload and not earlier.refusal)
-        if accepted or _other_between(history, earlier, found[-1], attempt):
+        if earlier.place < barrier or earlier.approval or (earlier.payload and not earlier.refusal):
             break
         if earlier.outcome != "ok" or earlier.informative:
             found.append(earlier)
     return found
 
 
-def _other_between(history: History, earlier: Entry, later: Entry, attempt: Entry) -> bool:
-    """Whether something that may have changed the world, and is no attempt at the same, stands in between."""
-    return any(
-        earlier.place < entry.place < later.place and not (entry.tool == attempt.tool and _is_near(entry, attempt))
-        for entry in history.resets
-    )
+def _last_other(history: History, attempt: Entry) -> int:
+    """Place of the newest call that may have changed the world and is no attempt at the same; 0: there is none."""
+    for entry in reversed(history.resets):
+        if entry is not attempt and not (entry.tool == attempt.tool and _is_near(entry, attempt)):
+            return entry.place
+    return 0
 
 
 def _alike(history: History, last: Entry) -> Iterator[Entry]:
