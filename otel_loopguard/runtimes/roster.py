@@ -145,7 +145,6 @@ class Roster:
         self._asleep[key] = packed
         self._bytes += len(packed.state)
 
-    def keys(self) -> Iterator[Key]:
-        """Every run."""
+    def __iter__(self) -> Iterator[Key]:
         yield from self._awake
         yield from self._asleep

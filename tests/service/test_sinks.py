@@ -221,7 +221,8 @@ class Fickle:
 
 def test_delivery_goes_on() -> None:
     """In order, tried again while the sink is away, past what it refuses, which is counted."""
-    outbox, numbers, sink, told = Outbox(["fickle"], 100), Numbers(), Fickle(), []
+    outbox, numbers, sink = Outbox(["fickle"], 100), Numbers(), Fickle()
+    told: list[str] = []
     outbox.add([finding(number) for number in range(1, 7)])
     outbox.stored(outbox.changes())
     delivery = Delivery(sink, outbox, numbers, lambda: None, told.append)

@@ -69,11 +69,11 @@ class Detecting:
         self.detector._step(batch)
         return answers
 
-    def wait(self, seconds: float) -> None:
-        """Let time pass, and what is due be done."""
+    def wait(self, seconds: float, stride: float = 1) -> None:
+        """Let time pass in strides, and what is due be done after each."""
         until = self.wall + int(seconds * SECOND)
         while self.wall < until:
-            self.wall = min(self.wall + SECOND, until)
+            self.wall = min(self.wall + int(stride * SECOND), until)
             self.detector._step([])
         self.deliver()
 
