@@ -175,7 +175,12 @@ ATTRIBUTES: Final = (
     _attribute(FINDING_LIMIT, "int", "the threshold that was reached"),
     _attribute(FINDING_PERIOD, "int", "turns of one lap"),
     _attribute(NUDGE_OUTCOME, "string", "recovered, escalated or open"),
-    _attribute(TERMINATION_REASON, "string", "why the run ended, as recorded: final_answer, loop_detected, turn_limit, budget, deadline, tool_error or cancelled"),
+    _attribute(
+        TERMINATION_REASON,
+        "string",
+        "why the run ended, as recorded: final_answer, loop_detected, turn_limit, budget, deadline, tool_error or "
+        "cancelled",
+    ),
     _attribute(RUN_CALLS, "int", "tool calls of the run"),
     _attribute(RUN_REPEAT_MAX, "int", "highest repeat count of the run"),
     _attribute(RUN_PROGRESSED, "boolean", "whether anything new came after the last finding"),

@@ -14,7 +14,7 @@ from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.errors import SettingError
 
-SECRET = "d29vZHBlY2tlcnMgbmV2ZXIgZ2V0IGEgaGVhZGFjaGU="  # noqa: S105 - not a secret of anybody
+SECRET = "d29vZHBlY2tlcnMgbmV2ZXIgZ2V0IGEgaGVhZGFjaGU="
 
 
 def test_an_empty_environment_is_off_private_and_silent() -> None:
@@ -47,7 +47,7 @@ def test_an_empty_environment_is_off_private_and_silent() -> None:
         ("2", True, True),
     ],
 )
-def test_enabled_is_on_unless_it_says_no(value: str, enabled: bool, warned: bool) -> None:  # noqa: FBT001
+def test_enabled_is_on_unless_it_says_no(value: str, enabled: bool, warned: bool) -> None:
     """`true` and `1` are on, `false`, `0` and empty are off, anything else is on with one warning."""
     settings = Settings.read({"LOOPGUARD_ENABLED": value})
     assert settings.enabled is enabled

@@ -104,9 +104,7 @@ class Witness:
         """Where a call stands: most calls below a parent say nothing of it themselves, and stand where others did."""
         ids = here.ids
         if view is None:
-            return place(
-                raw, trace_id=ids.trace_id, parent_span_id=ids.parent_span_id, surroundings=surroundings
-            )
+            return place(raw, trace_id=ids.trace_id, parent_span_id=ids.parent_span_id, surroundings=surroundings)
         if view.surroundings is not surroundings or len(view.places) >= _PLACES:
             view.surroundings = surroundings
             view.places = {}

@@ -35,15 +35,11 @@ MCP = [Call("read_file"), Call("read_file"), Call("boom", is_error=True, error_t
 RECORDED = {
     "google_adk_native": _with(_adk(captured=False), "probe_agent", "c839da68-6e00-498a-b40c-cb466219a35c"),
     "google_adk_native_content": _with(_adk(captured=True), "probe_agent", "98d29634-5673-4f94-a6dd-6afddb21aa52"),
-    "google_adk_native_legacyschema": _with(
-        _adk(captured=True), "probe_agent", "6011bd1d-71c7-40fb-85b4-7f6c90885c3d"
-    ),
+    "google_adk_native_legacyschema": _with(_adk(captured=True), "probe_agent", "6011bd1d-71c7-40fb-85b4-7f6c90885c3d"),
     "google_adk_native_legacyschema_nocontent": _with(
         _adk(captured=False), "probe_agent", "3c298480-2a81-46ef-aa14-917de511b4ec"
     ),
-    "google_adk_native_nocontent": _with(
-        _adk(captured=False), "probe_agent", "55939413-39e1-4616-bb82-0eb4a7ad5b6b"
-    ),
+    "google_adk_native_nocontent": _with(_adk(captured=False), "probe_agent", "55939413-39e1-4616-bb82-0eb4a7ad5b6b"),
     "haystack_otel": [Call("read_file"), Call("read_file"), Call("boom", is_error=True)],
     "langfuse_langchain": _with(
         [Call("read_file", FILE, HELLO, "call_1"), Call("read_file", FILE, HELLO, "call_2")], "", "sess-1"

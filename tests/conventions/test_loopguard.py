@@ -161,8 +161,6 @@ def test_other_events(name: str) -> None:
 )
 def test_values_of_another_type(key: str, value: object) -> None:
     """What has not the type that we write is not ours."""
-    call = read(
-        Record("span", "t", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", key: value})
-    )
+    call = read(Record("span", "t", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", key: value}))
     assert call is not None
     assert (call.marks, call.turn, call.user_message) == (None, None, False)

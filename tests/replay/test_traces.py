@@ -238,7 +238,7 @@ def test_a_long_run_is_judged_piece_by_piece_like_a_whole(shape: str, monkeypatc
         arguments = {"id": number - number % 60 if number % 60 < 5 else number}
         lines.append(call("r", tool="look", arguments=arguments, turn=number, call_id=f"c{number}", **name))
     lines += lines[::7]
-    random.Random(7).shuffle(lines)  # noqa: S311 - the same order every time
+    random.Random(7).shuffle(lines)
     (run,) = collected(lines)
     whole = judge(run, Engine(Policy()), calls=True)
     monkeypatch.setattr("otel_loopguard.replay.run._PIECE", 20)

@@ -30,7 +30,7 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15F39CC0605CEDC835
 
 def chances(seed: int) -> Random:
     """The same chances for the same seed."""
-    return Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    return Random(seed)
 
 
 def fingerprint(chance: Random, variety: int) -> str:
