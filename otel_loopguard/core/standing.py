@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
-from .call import Outcome
+from .call import Outcome, ToolCall
 from .entry import Entry
 from .memory import Seen
-from .policy import PollRule
-from .tag import tag_of
+from .policy import PollRule, ToolPolicy
+from .tag import key_of, tag_of
 
-__all__ = ["Standing", "brings_unseen", "over_budget"]
+__all__ = ["Standing", "brings_unseen", "over_budget", "unseen_items"]
 
 _LATEST = 1 << 63
 """Nanoseconds since 1970 that still are a time: the year 2262."""
@@ -79,6 +79,17 @@ def brings_unseen(subject: int, outcome: Outcome, seen: Seen) -> bool:
     for item in outcome.items:
         new = seen.add(tag_of(subject, item)) or new
     return new
+
+
+def unseen_items(call: ToolCall, outcome: Outcome, settings: ToolPolicy, seen: Seen) -> int | None:
+    """How many items of an answer `brings_unseen` would find; None where none are declared. Remembers nothing."""
+    if outcome.items is None or call.fingerprint is None:
+        return None
+    if settings.cursor is None:
+        subject = key_of(call.fingerprint, call.key_id) or 0
+    else:  # a page's list is told by as much of the key as a history keeps
+        subject = (key_of(call.group_fingerprint, call.key_id) or 0) >> 32
+    return sum(tag_of(subject, item) not in seen for item in set(outcome.items))
 
 
 def over_budget(standing: Standing, rule: PollRule, start_ns: int | None, *, polls: int, same: int) -> str | None:

@@ -19,8 +19,10 @@ from opentelemetry.trace import SpanContext
 from otel_loopguard import names
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.decision import verdict_of
+from otel_loopguard.core.memory import Seen
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
+from otel_loopguard.core.standing import unseen_items
 from otel_loopguard.correlate import is_new_message
 from otel_loopguard.emit import Origin, integrity_event
 
@@ -38,6 +40,8 @@ from .told import Told
 __all__ = ["Recorder"]
 
 _BY_RUN: Final = "run"
+_NOTHING_SEEN: Final = Seen(0)
+"""What a history knows that a user message clears."""
 _HAPPENED: Final = frozenset(["ok", "empty", "noop"])
 _NEW: Final = frozenset(["", "advanced"])
 
@@ -174,6 +178,9 @@ class Recorder:
         if lane.state is not None and taken.outcome.state is None:
             taken.outcome = msgspec.structs.replace(taken.outcome, state=lane.state)
             lane.state = None
+        if taken.outcome.items is not None:
+            seen = _NOTHING_SEEN if call.user_message else lane.history.seen
+            taken.unseen = unseen_items(call, taken.outcome, engine.policy.for_tool(call.tool), seen)
         observation = engine.record(lane.history, call, taken.outcome, taken.decided)
         lane.seat(observation.sequence, taken.number, taken.trace_id, taken.span_id, call)
         taken.observation = observation

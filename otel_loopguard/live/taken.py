@@ -34,7 +34,7 @@ class Taken:
 
     __slots__ = (
         "awaited", "call", "decided", "found", "lane", "number", "observation", "outcome", "run", "span", "span_id",
-        "trace_id", "turn",
+        "trace_id", "turn", "unseen",
     )  # fmt: skip
 
     def __init__(self, run: RunState, lane: Lane, number: int, call: ToolCall, outcome: Outcome) -> None:
@@ -50,6 +50,8 @@ class Taken:
         """None as long as the call waits for its arguments."""
         self.found: tuple[Found, ...] = ()
         """Nudges and stops found when the call was recorded; some may judge an earlier call."""
+        self.unseen: int | None = None
+        """Declared items of the result that were never seen in the run."""
         self.trace_id = ""
         self.span_id = ""
         self.span: SpanContext | None = None
@@ -57,14 +59,3 @@ class Taken:
         """What a guard acted on before the dispatch."""
         self.awaited = False
         """A guard knows the call's end better than the span does, and will tell."""
-
-    def is_copy(self, tool: str, call_id: str | None, fingerprint: str | None) -> bool:
-        """Whether an enclosing span is this call seen once more.
-
-        The tool or the call id is the same, and the arguments do not contradict it: a tool that calls itself with
-        other arguments makes two calls.
-        """
-        if self.call.tool != tool and (call_id is None or self.call.call_id != call_id):
-            return False
-        known = self.call.fingerprint is not None and fingerprint is not None
-        return not known or self.call.fingerprint == fingerprint

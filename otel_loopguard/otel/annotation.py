@@ -83,6 +83,8 @@ def _for_others(written: dict[str, Value], taken: Taken) -> None:
         written[names.ERROR_SHAPE] = outcome.shape
     if call.group is not None and call.group != call.fingerprint:
         written[names.GROUP_FINGERPRINT] = call.group
+    if taken.unseen is not None:
+        written[names.ITEMS_UNSEEN] = taken.unseen
     if call.user_message:
         written[names.USER_MESSAGE] = True
     if call.handoff_to is not None:

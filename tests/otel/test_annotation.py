@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.config import Settings
-from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.policy import Policy, ProgressRule, ResultRules, ToolPolicy
 from tests.support.process import Fixed, Process
 
 ALWAYS = {
@@ -154,6 +155,28 @@ def test_what_a_detector_elsewhere_needs() -> None:
     assert failed[names.OUTCOME] == "error"
     assert len(failed[names.ERROR_FINGERPRINT]) == len(failed[names.ERROR_SHAPE]) == 32
     assert {names.ERROR_FINGERPRINT, names.ERROR_SHAPE}.isdisjoint(process.attributes[0])
+
+
+def test_unseen_items_are_counted() -> None:
+    """Where a policy declares items, each page says how many of them were never seen before; a user message forgets."""
+    items = ResultRules(progress=ProgressRule("items", ("[]", "id")))
+    policy = Policy(
+        tools={
+            "pages": ToolPolicy(kind="read", cursor="cursor", result=items),
+            "list": ToolPolicy(kind="read", result=items),
+        }
+    )
+    process = Process(sources=Fixed(policy))
+    with process.agent():
+        process.call("pages", {"cursor": 1}, result='[{"id": 1}, {"id": 2}]')
+        process.call("pages", {"cursor": 2}, result='[{"id": 2}, {"id": 3}, {"id": 3}]')
+        process.call("pages", {"cursor": 3}, result='[{"id": 1}]')
+        process.call("list", {}, result='[{"id": 1}]')
+        process.call("list", {}, result='[{"id": 1}, {"id": 4}]')
+        process.call("look", {}, result='[{"id": 1}]')
+        otel_loopguard.user_message()
+        process.call("pages", {"cursor": 3}, result='[{"id": 1}]')
+    assert process.written(names.ITEMS_UNSEEN) == [2, 1, 0, 1, 1, None, 1]
 
 
 def test_everything_written_is_registered() -> None:
