@@ -47,7 +47,7 @@ def test_an_empty_environment_is_off_private_and_silent() -> None:
         ("2", True, True),
     ],
 )
-def test_enabled_is_on_unless_it_says_no(value: str, enabled: bool, warned: bool) -> None:
+def test_enabled_is_on_unless_it_says_no(value: str, enabled: bool, warned: bool) -> None:  # noqa: FBT001
     """`true` and `1` are on, `false`, `0` and empty are off, anything else is on with one warning."""
     settings = Settings.read({"LOOPGUARD_ENABLED": value})
     assert settings.enabled is enabled

@@ -77,7 +77,7 @@ class _Walk:
             raise
         except RecursionError:
             raise UnreadableError("too_large") from None
-        except Exception:
+        except Exception:  # noqa: BLE001 - code of the host's objects: whatever it raises, there is nothing to read
             raise UnreadableError("absent") from None
 
     def _object(self, members: Iterable[tuple[object, object]], levels: int) -> object:
@@ -89,7 +89,7 @@ class _Walk:
     def _list(self, items: Iterable[object], levels: int) -> list[object]:
         found: list[object] = []
         for item in items:
-            found.append(self.read(item, levels - 1))
+            found.append(self.read(item, levels - 1))  # noqa: PERF401 - a comprehension takes a frame of its own
         return found
 
     def _foreign(self, value: object, levels: int) -> object:
@@ -115,7 +115,7 @@ class _Walk:
         return _text(value)
 
 
-def _scalar(value: object) -> object:
+def _scalar(value: object) -> object:  # noqa: PLR0911 - one a type
     """An instance of a subclass of a scalar as that scalar, or a value that has one scalar form; else None."""
     if isinstance(value, str):
         return str.__str__(value)

@@ -59,7 +59,7 @@ class Stopped(str):
         return self
 
 
-def stop_of(result: Any) -> LoopDetected | None:
+def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` or `RunResultStreaming`
     """What stopped the agent, from the result of a run; None where it ended by itself."""
     output = getattr(result, "final_output", None)
     return output.loop if isinstance(output, Stopped) else None
@@ -96,7 +96,7 @@ class _Watch(AgentHooks[Any]):
         self._waiting: OrderedDict[str, Allow | Nudge | Refuse] = OrderedDict()
         self._stops: OrderedDict[str, tuple[LoopDetected, str]] = OrderedDict()
 
-    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:  # noqa: ANN401
         """Judge the calls of a response."""
         names = {tool.name for tool in agent.tools if isinstance(tool, FunctionTool)}
         calls = [
@@ -123,7 +123,7 @@ class _Watch(AgentHooks[Any]):
         invoke = tool.on_invoke_tool
         self._guard.knows(tool.name)
 
-        async def guarded(context: Any, arguments: str) -> Any:
+        async def guarded(context: Any, arguments: str) -> Any:  # noqa: ANN401 - the SDK's own
             with self._lock:
                 decision = self._waiting.pop(_key(_run_here(), context.tool_call_id), None)
             if decision is None:
@@ -141,10 +141,10 @@ class _Watch(AgentHooks[Any]):
     async def _dispatch(
         self,
         invoke: Callable[[Any, str], Awaitable[Any]],
-        context: Any,
+        context: Any,  # noqa: ANN401
         arguments: str,
         allowed: Allow,
-    ) -> Any:
+    ) -> Any:  # noqa: ANN401
         try:
             with self._guard.inside(allowed.call):
                 result = await invoke(context, arguments)
@@ -157,7 +157,7 @@ class _Watch(AgentHooks[Any]):
         )
         return with_words(result, after.text) if isinstance(after, Nudge) else result
 
-    async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+    async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
         """End the run where the agent is stopped; else do what it does without us."""
         run = _run_here()
         for result in results:
@@ -173,7 +173,7 @@ class _Watch(AgentHooks[Any]):
 
     # The agent's own hooks ----------------------------------------------------------------------------------------
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
         """Every other hook is the agent's own."""
         if name.startswith("on_") and name != "on_llm_end":
             own = super().__getattribute__("_own")
@@ -182,7 +182,7 @@ class _Watch(AgentHooks[Any]):
         return super().__getattribute__(name)
 
 
-async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
     """What the agent's own `tool_use_behavior` says."""
     if callable(behavior):
         said = behavior(context, results)
@@ -213,9 +213,9 @@ def _trim(held: OrderedDict[str, Any]) -> None:
 
 def report_blocked_tool(guard: Guard) -> FunctionTool:
     """The tool `report_blocked` for an agent's list of tools."""
-    import json
+    import json  # noqa: PLC0415 - only this tool reads its arguments
 
-    async def report(context: Any, arguments: str) -> str:
+    async def report(context: Any, arguments: str) -> str:  # noqa: ANN401, ARG001 - the SDK's own
         said = json.loads(arguments or "{}")
         return guard.report_blocked(said.get("tried", ()), said.get("needed", ()))
 
