@@ -119,7 +119,7 @@ def recorded(seed: int) -> list[ReadableSpan]:
 
 def exporter_of(span: object) -> ReadableSpan:
     """A span as exporters get it."""
-    return span._readable_span()  # type: ignore[attr-defined, no-any-return]  # noqa: SLF001 - the SDK's own way
+    return span._readable_span()  # type: ignore[attr-defined, no-any-return]
 
 
 def send(exporters: Sequence[SpanExporter], spans: Sequence[ReadableSpan], seconds: float) -> int:

@@ -15,7 +15,7 @@ import click
 from otel_loopguard import names
 from otel_loopguard.errors import SettingError
 
-__all__ = ["environment", "run"]
+__all__ = ["environment", "run", "start"]
 
 _HELP: Final = """Run a command with otel-loopguard switched on, in it and in the processes that it starts.
 

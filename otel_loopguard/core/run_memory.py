@@ -16,7 +16,7 @@ from .entry import Entry
 from .memory import Recent
 from .tag import key_of, name_tag, number_of, tag_of
 
-__all__ = ["RunMemory", "Written", "handoff_symbol"]
+__all__ = ["RunMemory", "Written", "handoff_symbol", "idempotency_of"]
 
 _WRITES: Final = 64
 _HANDOFFS: Final = 32

@@ -14,7 +14,7 @@ from .call import Turn
 from .entry import Entry
 from .tag import symbol_of, tag_of
 
-__all__ = ["CALL_LIMIT", "TurnMark", "Turns", "token_of"]
+__all__ = ["CALL_LIMIT", "TurnMark", "Turns", "mark_of", "token_of"]
 
 CALL_LIMIT: Final = 32
 """Calls of one turn; a host that knows no turns, and gives one token to all calls, still has a bound."""
