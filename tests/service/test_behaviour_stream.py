@@ -175,8 +175,7 @@ def heard(spans: list[Span], policy: Policy) -> set[tuple[str, str]]:
 
 BLIND = {
     "near-equal arguments are told by their words, which are not sent": (
-        "P05-c", "P34-a", "P34-g", "P34-h", "P34-j", "P34-n", "P55-c", "P56-a", "P57-a", "V49-a", "V23-a", "V04-e",
-        "S19-a", "P21-a",
+        "P34-a", "P34-g", "P34-h", "P34-j", "P34-n", "P55-c", "P56-a", "P57-a", "S19-a",
     ),
     "that an argument is a thought is not sent": ("P37-a", "P37-c", "P37-g", "P37-i"),
     "what a result declares, a version, a state, items that are no list, is not sent": (
@@ -197,5 +196,15 @@ def test_spans_annotated_and_emptied(name: str) -> None:
     case = CASES[name]
     policy = policy_of(case)
     spans = annotated_spans(case, policy)
-    same = heard(spans, policy) == heard(list(spans_of(case)), policy)
-    assert same is (name not in UNSEEN), UNSEEN.get(name)
+    assert name in UNSEEN or heard(spans, policy) == heard(list(spans_of(case)), policy)
+
+
+@pytest.mark.parametrize("reason", BLIND)
+def test_what_marks_cannot_say(reason: str) -> None:
+    """Each reason for which the test above looks away is one: some case of it does differ."""
+    differing = []
+    for name in BLIND[reason]:
+        case, policy = CASES[name], policy_of(CASES[name])
+        if heard(annotated_spans(case, policy), policy) != heard(list(spans_of(case)), policy):
+            differing.append(name)
+    assert differing
