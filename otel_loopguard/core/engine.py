@@ -51,11 +51,14 @@ class _Plan(NamedTuple):
     after: tuple[Detector, ...]
 
 
-class _Said(NamedTuple):
+class _Said:
     """What one call has brought up so far."""
 
-    findings: list[Finding]
-    nudges: list[NudgeOutcome]
+    __slots__ = ("findings", "nudges")
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.nudges: list[NudgeOutcome] = []
 
 
 class Engine:
@@ -89,7 +92,7 @@ class Engine:
         """
         settings = self.policy.for_tool(call.tool)
         plan = self._plan(settings)
-        said = _Said([], [])
+        said = _Said()
         turns = history.turns
         if turns.open and not turns.continues(call.turn):
             self._end_turn(history, said)
@@ -105,24 +108,25 @@ class Engine:
         repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
 
         entry = history.add(call, outcome, settings, self.policy.window, moment.key, moment.tool)
-        new = _Said([], said.nudges)
-        self._say_before(history, entry, before, decided, new)
-        self._say_after(history, After(call, entry, outcome, settings), plan, new)
+        earlier, said.findings = said.findings, []
+        if before or decided is not None:
+            self._say_before(history, entry, before, decided, said)
+        self._say_after(history, After(call, entry, outcome, settings), plan, said)
         if history.episodes.held:  # after the rules have spoken: what held before the result may be over with it
             said.nudges.extend(history.episodes.age(entry))
             if history.brings_new(entry):
                 said.nudges.extend(history.episodes.recover(entry))
-        if len(new.findings) > 1:
-            new.findings.sort(key=lambda finding: -_STRENGTH[finding.action])
+        if len(said.findings) > 1:
+            said.findings.sort(key=lambda finding: -_STRENGTH[finding.action])
         return Observation(
             entry.place, repeat, 0 if entry.key is None else turns.row_of(entry.key, entry.turn),
-            _progress(entry, repeat), outcome.kind, _verdict(entry, decision, new.findings),
-            (*said.findings, *new.findings), tuple(said.nudges),
+            _progress(entry, repeat), outcome.kind, _verdict(entry, decision, said.findings),
+            (*earlier, *said.findings), tuple(said.nudges),
         )  # fmt: skip
 
     def close(self, history: History, reason: str | None = None) -> Closing:  # noqa: ARG002 - recorded by the host
         """Judge the last turn: the run ended, for whatever ``reason`` the host recorded. The history can go on."""
-        said = _Said([], [])
+        said = _Said()
         if history.turns.open:
             self._end_turn(history, said)
         said.nudges.extend(history.episodes.leave())

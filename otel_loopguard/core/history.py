@@ -22,7 +22,7 @@ from .standing import Standing, brings_unseen, over_budget
 from .state import HistoryState
 from .tag import kept_name, number_of, tag_of
 from .turn import TurnMark, Turns
-from .words import retold
+from .words import SKETCH_SIZE, retold
 
 __all__ = ["DETAIL_LIMIT", "History", "RunMemory"]
 
@@ -48,13 +48,15 @@ _FIXED_BYTES: Final = 170
 _TAG_BYTES: Final = 4
 _ENTRY_BYTES: Final = 23
 _SKETCH_BYTES: Final = 3
+_MOST_ENTRY_BYTES: Final = _ENTRY_BYTES + 3 * _TAG_BYTES
+_MOST_SKETCH_BYTES: Final = _SKETCH_BYTES + SKETCH_SIZE * _TAG_BYTES
 
 
 class History:
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "_detail", "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
+        "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
         "last_tool", "memory", "news", "outcomes", "place", "refusals", "resets", "said", "seen", "standings", "turns",
     )  # fmt: skip
 
@@ -77,8 +79,6 @@ class History:
         """The calls in detail that may have changed the world."""
         self.news: deque[Entry] = deque()
         """The calls in detail that taught something."""
-        self._detail = 0
-        """Bytes that the calls in detail would take."""
         self.outcomes = Outcomes(_OUTCOMES, state.outcomes)
         self.seen = Seen(_SEEN, state.seen)
         """Items, states and pages."""
@@ -240,7 +240,8 @@ class History:
         self._index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)
-        self.last_tool = kept_name(call.tool, _LONGEST_NAME)
+        if call.tool != self.last_tool:
+            self.last_tool = kept_name(call.tool, _LONGEST_NAME)
         self._make_room()
         return entry
 
@@ -280,7 +281,8 @@ class History:
         first_time = call != 0 and not self.outcomes.knows_call(call)
         unseen = answer != 0 and not self.outcomes.knows_answer(answer)
         if (call or answer) and not is_ours:
-            twin = any(one.key == entry.key and one.answer == entry.answer for one in self.turns.open)
+            siblings = self.turns.open
+            twin = siblings and any(one.key == entry.key and one.answer == entry.answer for one in siblings)
             entry.times = self.outcomes.add(call, answer, 0 if twin else 1)
         if is_ours:
             return
@@ -336,7 +338,6 @@ class History:
 
     def _index(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self._detail += _weight(entry)
         if entry.key is not None:
             self.by_key.setdefault(entry.key, []).append(entry)
         self.by_tool.setdefault(entry.tool, []).append(entry)
@@ -348,16 +349,15 @@ class History:
     def _make_room(self) -> None:
         """Drop what is older than the bounds, of a call first its sketch and then its detail."""
         if len(self.entries) > _SKETCHES:
-            older = self.entries[-_SKETCHES - 1]
-            if older.words:
-                self._detail -= _SKETCH_BYTES + _TAG_BYTES * len(older.words)
-                older.words = ()
+            self.entries[-_SKETCHES - 1].words = ()
         if len(self.entries) > DETAIL_LIMIT:
             self._drop_oldest()
         if self.place > _IDLE_CALLS and not (self.seen.numbers or self.episodes.held or self.memory.writes.values):
             return  # what else there can be, all of it at its bound, leaves room enough
-        limit = _IDLE_BYTES if self.place <= _IDLE_CALLS else _MOST_BYTES
-        spare = limit - self._detail - self._elsewhere()
+        spare = (_IDLE_BYTES if self.place <= _IDLE_CALLS else _MOST_BYTES) - self._elsewhere()
+        if spare >= _MOST_ENTRY_BYTES * len(self.entries) + _MOST_SKETCH_BYTES * min(_SKETCHES, len(self.entries)):
+            return
+        spare -= sum(map(_weight, self.entries))
         while spare < 0 and len(self.entries) > len(self.turns.open) + 1:
             spare += self._drop_oldest()
         while spare < 0 and self.seen.numbers:
@@ -388,9 +388,7 @@ class History:
         for index in (self.resets, self.news):
             if index and index[0] is oldest:
                 index.popleft()
-        weight = _weight(oldest)
-        self._detail -= weight
-        return weight
+        return _weight(oldest)
 
     def end_turn(self, limit: int) -> TurnMark:
         """Close the open turn; ``limit`` turns stay as symbols."""

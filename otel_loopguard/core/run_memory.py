@@ -68,7 +68,7 @@ class RunMemory:
         """Take in a call of any agent."""
         if entry.resets:
             self.changes += 1
-        if entry.key is None:
+        if entry.key is None or (entry.kind != "write" and call.handoff_to is None):
             return
         if entry.kind == "write":
             done = entry.outcome in ("ok", "empty")

@@ -61,6 +61,8 @@ class Drift:
         entry = moment.entry
         if entry.thought:
             return None
+        if entry.linked and history.episodes.level((self.kind, entry.tool), entry.turn):
+            return self._judged(history, moment, [entry], 1)  # told, and it goes on: nobody asks how often
         if _is_nothing(entry):
             if entry.kind == "write":
                 return None
@@ -110,11 +112,9 @@ class Drift:
     def _attempts(self, history: History, moment: After, policy: Policy) -> Judged | None:
         """Many attempts at one thing that come to few different ends."""
         entry = moment.entry
-        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or _is_unlike_any(history, entry):
+        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or _is_unlike_any(history, entry, policy.window):
             return None
         found = _attempts_at(history, entry, policy.window)
-        if len(found) <= _STALE:
-            return None
         ends = [_end(one) for one in found]
         places = range(len(found))
         hit = next((place for place in places if found[place].outcome == "ok" and ends.count(ends[place]) == 1), None)
@@ -154,15 +154,17 @@ def _is_attempt(entry: Entry) -> bool:
     return entry.outcome != "ok" or entry.informative
 
 
-def _is_unlike_any(history: History, entry: Entry) -> bool:
-    """Whether nothing that the tool did before can be another attempt with the same end, told without looking."""
+def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
+    """Whether so many attempts with so few ends cannot be, told without asking which of them are near."""
     of_tool = history.by_tool[entry.tool]
     if len(of_tool) <= _STALE:
         return True
     if entry.linked and entry.key is not None and len(of_tool) == len(history.by_key[entry.key]):
         return True  # one call with one result, again and again: that is `identical`
-    is_first = entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1
-    return entry.outcome == "ok" and is_first
+    if entry.outcome == "ok" and entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1:
+        return True
+    ends = [_end(one) for one in history.of_tool(entry.tool, entry.turn, window)]
+    return len(ends) - len(set(ends)) < _STALE
 
 
 def _end(entry: Entry) -> int | None:
