@@ -55,8 +55,9 @@ $(INSTALLED): pyproject.toml $(CONSTRAINTS)
 	touch $@
 
 .PHONY: demo
-demo: $(INSTALLED)  ## a stuck agent and a healthy one, side by side, over real OTLP
+demo: $(INSTALLED)  ## a stuck agent beside a healthy one, and one run over three processes, over real OTLP
 	@$(BIN)/python -m demo $(ARGS)
+	$(BIN)/python -m demo.fleet
 
 .PHONY: test
 test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
