@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.told import Call, failed, kinds, told
+from tests.support.script import Failure, Step, run
 
 
-def run(option: str, result: str) -> Call:
+def kinds(calls: list[Step]) -> set[str]:
+    """The kinds of what was said."""
+    return {kind for _, _, kind in run(calls).said}
+
+
+def attempt(option: str, result: str) -> Step:
     """One attempt at one command; what is wrong says the error text, silence is no error."""
     command = f"convert report draft final {option}"
-    return Call("shell", {"command": command}, result, failed=result.startswith("sh:"))
+    return Step("shell", {"command": command}, Failure(result) if result.startswith("sh:") else result)
 
 
 USAGE = "sh: convert: unknown switch, see usage"
@@ -31,35 +36,35 @@ NOTHING = "40 pages read, nothing of them written"
 )
 def test_attempts_by_turns(results: list[str], places: list[int]) -> None:
     """Four attempts to an end that is known already are told, silence being one; a hit or all's well starts anew."""
-    calls = [run(f"-o{number}", result) for number, result in enumerate(results)]
-    assert told(calls) == [(place, "drift", "nudge") for place in places]
+    calls = [attempt(f"-o{number}", result) for number, result in enumerate(results)]
+    assert run(calls).said == [(place, "nudge", "drift") for place in places]
 
 
 def test_something_else_is_done_in_between() -> None:
     """What may have changed the world starts the attempts again, an attempt at the same does not."""
-    calls = [run(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
-    written = Call("write", {"path": "draft", "content": "a new draft\n"}, "written")
-    assert told(calls) == [(6, "drift", "nudge")]
-    assert told([*calls[:3], written, *calls[3:]]) == []
+    calls = [attempt(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    written = Step("write", {"path": "draft", "content": "a new draft\n"}, "written")
+    assert run(calls).said == [(6, "nudge", "drift")]
+    assert run([*calls[:3], written, *calls[3:]]).said == []
 
 
 def test_things_that_are_not_near() -> None:
     """Failures of different commands are not attempts at one thing."""
     texts = ["list all users there", "open door number four", "start red engine now", "print long summary here"]
-    calls = [Call("shell", {"command": text}, "" if number % 2 else USAGE) for number, text in enumerate(texts * 2)]
+    calls = [Step("shell", {"command": text}, "" if number % 2 else USAGE) for number, text in enumerate(texts * 2)]
     assert "drift" not in kinds([calls[number] for number in (0, 1, 2, 3)])
 
 
 def test_a_short_text_is_in_a_long_one() -> None:
     """A call that is more than twice as long is no attempt at the same, however many words they share."""
-    short = [run(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    short = [attempt(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
     more = " and then list chapters, count figures, check links, merge notes, sort names"
     long = [
-        Call("shell", {"command": f"{one.arguments['command']}{more}"}, one.result, failed=one.failed)  # type: ignore[index]
+        Step("shell", {"command": f"{one.arguments['command']}{more}"}, one.result)  # type: ignore[index]
         for one in short
     ]
-    assert told(short) == told(long) == [(6, "drift", "nudge")]
-    assert told([*long[:3], *short[3:]]) == []
+    assert run(short).said == run(long).said == [(6, "nudge", "drift")]
+    assert run([*long[:3], *short[3:]]).said == []
 
 
 ALL_WELL = "All checks passed, 0 failed"
@@ -70,25 +75,25 @@ NO_CHANGE = "The balance of the account is 40 EUR"
 def test_one_answer_to_many_wordings(answer: str, kind: set[str]) -> None:
     """The answer is there and is asked for again; all's well is another answer for each thing."""
     wordings = ["what is the balance now", "what is the balance", "tell me the balance now", "balance now what is"]
-    calls = [Call("ask", {"question": text}, answer) for text in wordings]
+    calls = [Step("ask", {"question": text}, answer) for text in wordings]
     assert kinds(calls) == kind
 
 
 def test_wordings_with_something_new_in_between() -> None:
     """Wordings after something new weigh less than half: three of them and three others fill the measure of four."""
-    asked = [Call("ask", {"question": f"what is the balance now please {number}"}, NO_CHANGE) for number in range(6)]
-    written = [Call("write", {"path": "a", "content": f"note {number}\n"}, "written") for number in range(3)]
+    asked = [Step("ask", {"question": f"what is the balance now please {number}"}, NO_CHANGE) for number in range(6)]
+    written = [Step("write", {"path": "a", "content": f"note {number}\n"}, "written") for number in range(3)]
     calls = [asked[0], written[0], asked[1], written[1], asked[2], written[2], *asked[3:]]
-    assert told(calls[:-1]) == []
-    assert told(calls) == [(9, "drift", "nudge")]
+    assert run(calls[:-1]).said == []
+    assert run(calls).said == [(9, "nudge", "drift")]
 
 
 def test_a_call_that_only_failed_before_is_made_for_the_first_time() -> None:
     """What failed has changed nothing: its first success does, so what follows is judged anew."""
     create = {"path": "a.py", "text": "print(1)"}
-    run_it = Call("run", {"path": "a.py"}, "exit 1, see log")
+    run_it = Step("run", {"path": "a.py"}, "exit 1, see log")
     calls = [
-        failed("create", create, "file exists"), run_it, run_it,
-        Call("create", create, "created"), run_it,
+        Step("create", create, Failure("file exists")), run_it, run_it,
+        Step("create", create, "created"), run_it,
     ]  # fmt: skip
-    assert told(calls) == []
+    assert run(calls).said == []

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.told import Call, failed, kinds, told
+from tests.support.script import Failure, Step, run
 
-REFUSED = Call("finish", {"answer": "42"}, "Error: the plan has open steps, cannot finish")
-UNFLAGGED = Call("submit", {"patch": "- a\n+ b"}, "Unable to apply the patch: hunk 1 does not match")
+REFUSED = Step("finish", {"answer": "42"}, "Error: the plan has open steps, cannot finish")
+UNFLAGGED = Step("submit", {"patch": "- a\n+ b"}, "Unable to apply the patch: hunk 1 does not match")
 
 
-def look(number: int) -> Call:
+def kinds(calls: list[Step]) -> set[str]:
+    """The kinds of what was said."""
+    return {kind for _, _, kind in run(calls).said}
+
+
+def look(number: int) -> Step:
     """Reading something else."""
-    return Call("look", {"page": number}, f"page {number} of the manual")
+    return Step("look", {"page": number}, f"page {number} of the manual")
 
 
-def edit(number: int) -> Call:
+def edit(number: int) -> Step:
     """A piece of work that is accepted."""
-    return Call("edit", {"path": f"f{number}.py", "content": f"x = {number}\n"}, "written")
+    return Step("edit", {"path": f"f{number}.py", "content": f"x = {number}\n"}, "written")
 
 
-def between(refused: Call, times: int, *work: Call, often: int = 1) -> list[Call]:
+def between(refused: Step, times: int, *work: Step, often: int = 1) -> list[Step]:
     """A refusal so many times, work before each."""
-    calls: list[Call] = []
+    calls: list[Step] = []
     for number in range(times):
         for step in range(often):
-            calls += [Call(one.tool, one.arguments, f"{one.result} {number} {step}") for one in work]
+            calls += [Step(one.tool, one.arguments, f"{one.result} {number} {step}") for one in work]
         calls.append(refused)
     return calls
 
@@ -42,16 +47,16 @@ def between(refused: Call, times: int, *work: Call, often: int = 1) -> list[Call
         (between(REFUSED, 8, edit(1), look(1)), 24),
     ],
 )
-def test_a_finish_that_is_refused(calls: list[Call], place: int | None) -> None:
+def test_a_finish_that_is_refused(calls: list[Step], place: int | None) -> None:
     """Four refusals with nothing accepted in between are enough, eight with work each time, any fifteen turns apart."""
-    refusals = [where for where, kind, _ in told(calls) if kind == "same_error"]
+    refusals = [where for where, _, kind in run(calls).said if kind == "same_error"]
     assert refusals[:1] == ([] if place is None else [place])
 
 
 def test_refusals_in_vain_and_after_work_add_up() -> None:
     """Two in vain, then refusals after work that weigh less than half: the seventh fills the measure."""
     calls = [REFUSED, look(1), look(2), REFUSED, *between(REFUSED, 5, edit(1), look(3))]
-    assert [place for place, kind, _ in told(calls) if kind == "same_error"] == [19]
+    assert [place for place, _, kind in run(calls).said if kind == "same_error"] == [19]
     assert "same_error" not in kinds(calls[:-1])
 
 
@@ -63,29 +68,29 @@ def test_refusals_in_vain_and_after_work_add_up() -> None:
         ([UNFLAGGED, edit(1), UNFLAGGED, look(2), UNFLAGGED, look(3), UNFLAGGED], {"same_error"}),
     ],
 )
-def test_the_very_same_payload(calls: list[Call], kind: set[str]) -> None:
+def test_the_very_same_payload(calls: list[Step], kind: set[str]) -> None:
     """The very same payload refused for the third time with nothing accepted in between is told."""
-    assert {name for _, name, _ in told(calls) if name == "same_error"} == kind
+    assert {name for _, _, name in run(calls).said if name == "same_error"} == kind
 
 
 def test_work_of_the_refused_tool_itself() -> None:
     """A success of the tool is work where the refused call hands nothing over, and none where it does."""
-    asked = failed("shell", {"command": "deploy --now"}, "permission denied by the gate")
-    done = [Call("shell", {"command": f"build part {number}"}, f"built part {number}") for number in range(3)]
-    handed = failed("db", {"patch": "a\nb"}, "permission denied by the gate")
-    read = [Call("db", {"read": f"table {number}"}, f"rows of table {number}") for number in range(3)]
+    asked = Step("shell", {"command": "deploy --now"}, Failure("permission denied by the gate"))
+    done = [Step("shell", {"command": f"build part {number}"}, f"built part {number}") for number in range(3)]
+    handed = Step("db", {"patch": "a\nb"}, Failure("permission denied by the gate"))
+    read = [Step("db", {"read": f"table {number}"}, f"rows of table {number}") for number in range(3)]
     assert "same_error" not in kinds([asked, done[0], asked, done[1], asked, done[2], asked])
     assert "same_error" in kinds([handed, read[0], handed, read[1], handed, read[2], handed])
 
 
 def test_siblings_are_one_refusal() -> None:
     """Refusals of one turn count once: the model has not seen the first when it makes the second."""
-    siblings = [Call("get", {"id": number}, "Error: no permission", failed=True, turn="t1") for number in range(6)]
-    assert told([*siblings, look(1)]) == []
+    siblings = [Step("get", {"id": number}, Failure("Error: no permission"), turn="t1") for number in range(6)]
+    assert run([*siblings, look(1)]).said == []
 
 
 def test_other_reasons_are_other_refusals() -> None:
     """Each reason is counted alone."""
     reasons = ["plan is missing", "tests fail", "no summary", "branch is unknown"]
-    calls = [call for reason in reasons for call in (look(1), failed("finish", {"answer": "42"}, reason))]
+    calls = [call for reason in reasons for call in (look(1), Step("finish", {"answer": "42"}, Failure(reason)))]
     assert "same_error" not in kinds(calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.told import Call, told
+from tests.support.script import Failure, Step, run
 
 PAGE = (
     "The page about property taxes shows the department address, telephone number, opening hours, several pictures "
@@ -35,15 +35,15 @@ GROWN = [PAGE, f"{PAGE} Transportation", f"{PAGE} Transportation, weather"]
 )
 def test_a_page_told_again(pages: list[str], place: int | None) -> None:
     """Most long words are the same, and some are not: nothing new came. What only grew by a word is no retelling."""
-    calls = [Call("click", {"target": "Contact the department"}, page) for page in pages]
-    assert told(calls) == ([] if place is None else [(place, "identical", "nudge")])
+    calls = [Step("click", {"target": "Contact the department"}, page) for page in pages]
+    assert run(calls).said == ([] if place is None else [(place, "nudge", "identical")])
 
 
 def test_other_calls_in_between() -> None:
     """Only calls in a row are judged by their words: after other work a report that reads alike is another report."""
-    looks = [Call("scroll", {"by": number}, f"{OTHER} {number}") for number in range(2)]
-    calls = [Call("click", {"target": "Contact"}, page) for page in (PAGE, RETOLD, TURNED)]
-    assert told([calls[0], looks[0], calls[1], looks[1], calls[2]]) == []
+    looks = [Step("scroll", {"by": number}, f"{OTHER} {number}") for number in range(2)]
+    calls = [Step("click", {"target": "Contact"}, page) for page in (PAGE, RETOLD, TURNED)]
+    assert run([calls[0], looks[0], calls[1], looks[1], calls[2]]).said == []
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,9 @@ def test_other_calls_in_between() -> None:
 )
 def test_times_that_moved(result: str, failed: bool, place: int | None) -> None:  # noqa: FBT001 - a column
     """Six equal outcomes with edits between are told, but not where the answer has times that may be worked on."""
-    calls: list[Call] = []
+    calls: list[Step] = []
     for number in range(6):
-        calls.append(Call("run", {"script": "bench.py"}, result.format(0.5 + number / 10), failed=failed))
-        calls.append(Call("edit", {"path": "a.py", "content": f"x = {number}\n"}, f"written {number}"))
-    assert [where for where, kind, _ in told(calls) if kind == "no_progress"] == ([] if place is None else [place])
+        told = result.format(0.5 + number / 10)
+        calls.append(Step("run", {"script": "bench.py"}, Failure(told) if failed else told))
+        calls.append(Step("edit", {"path": "a.py", "content": f"x = {number}\n"}, f"written {number}"))
+    assert [where for where, _, kind in run(calls).said if kind == "no_progress"] == ([] if place is None else [place])
