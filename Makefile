@@ -17,7 +17,7 @@ help:  ## this list
 	@echo "otel-loopguard: make TARGET [PYTHON=python3.12]"
 	echo
 	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r target words; do
-	  printf '  make %-8s %s\n' "$$target" "$$words"
+	  printf '  make %-12s %s\n' "$$target" "$$words"
 	done
 
 .PHONY: install
@@ -76,6 +76,12 @@ test-guards:  ## guards in the frameworks themselves, newest and older (GUARDS=n
 	  echo "running the guards' tests with the frameworks of constraints/guards-$$set.txt"
 	  LOOPGUARD_TEST_FRAMEWORKS=all .venv-guards-$$set/bin/python -m pytest -W default tests/guards tests/test_readme.py $(ARGS)
 	done
+
+.PHONY: test-vendors
+test-vendors: $(INSTALLED)  ## the packages of vendors, each in an environment of its own (ARGS="-k logfire")
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	echo "making environments in .cache/vendors where they are missing"
+	$(BIN)/python -m pytest -m vendors tests/vendors $(ARGS)
 
 .PHONY: check
 check: $(INSTALLED)  ## lint, format, types and the import contract

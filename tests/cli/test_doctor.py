@@ -134,8 +134,8 @@ def settings(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
         ({"LOOPGUARD_CONTENT": "keep"},
          ("redaction", "info", f"LOOPGUARD_CONTENT=keep: arguments and results stay {GONE}")),
         ({"LOOPGUARD_EXCEPTIONS": "keep"},
-         ("redaction", "ok", "LOOPGUARD_CONTENT=redact: arguments and results are removed from tool spans; "
-          "exception texts stay")),
+         ("redaction", "ok", "LOOPGUARD_CONTENT=redact: arguments and results are removed from tool spans; exception "
+          "texts stay")),
         ({"LOOPGUARD_MODE": "enforce"},
          ("policy", "info", "mode `enforce` for every tool, by LOOPGUARD_MODE or LOOPGUARD_GUARD")),
         ({"LOOPGUARD_BAGGAGE": "on"}, ("baggage", "ok", "run id and agent are sent as W3C baggage")),
