@@ -1,6 +1,6 @@
 """What start-up hooks and `opentelemetry-instrument` load: standard library only until there is something to watch.
 
-Not the instrumentation itself. Imports of two modules of OpenTelemetry's are waited for, so that neither they nor the
+Not the instrumentation itself. Imports of a few modules are waited for, so that neither they nor the
 package cost anything in a process that never traces; the entry point has no base class of OpenTelemetry's for the same
 reason, and its loader asks for no more than the methods below.
 """
@@ -18,6 +18,7 @@ __all__ = ["LoopGuardInstrumentor", "activate", "is_enabled"]
 
 _OFF = frozenset(["", "0", "false"])
 _SDK = "opentelemetry.sdk.trace"
+_LANGCHAIN = "langchain_core.tracers.context"
 _COMPLETION = "opentelemetry.util.genai.completion_hook"
 
 
@@ -176,4 +177,16 @@ def _join_completions(module: Any) -> None:  # noqa: ANN401
     module.load_completion_hook = load_completion_hook
 
 
-_CHANGES: Mapping[str, Callable[[Any], None]] = {_SDK: _watch_providers, _COMPLETION: _join_completions}
+def _guard_langchain(module: Any) -> None:  # noqa: ANN401
+    """Guard LangChain's tools where `LOOPGUARD_GUARD` asks for it."""
+    if os.environ.get("LOOPGUARD_GUARD", "").strip():
+        from otel_loopguard.guards.langchain_callbacks import register  # noqa: PLC0415
+
+        register(module)
+
+
+_CHANGES: Mapping[str, Callable[[Any], None]] = {
+    _SDK: _watch_providers,
+    _COMPLETION: _join_completions,
+    _LANGCHAIN: _guard_langchain,
+}

@@ -5,7 +5,7 @@ Importing this package imports no framework; each adapter is imported by its own
 
 from ._answer import Allow, Call, Nudge, Refuse, with_words
 from ._checkpoint import BLOCKED_KINDS, REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
-from ._guard import Guard
+from ._guard import Guard, ResultLimits, Words
 
 __all__ = [
     "BLOCKED_KINDS",
@@ -16,5 +16,7 @@ __all__ = [
     "Guard",
     "Nudge",
     "Refuse",
+    "ResultLimits",
+    "Words",
     "with_words",
 ]

@@ -48,7 +48,7 @@ from otel_loopguard.live import (
 from ._answer import Allow, Call, Nudge, Refuse, text_of
 from ._checkpoint import blocked, denied, loop_detected, stopped
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "ResultLimits", "Words"]
 
 _MODES: Final = ("observe", "nudge", "enforce")
 _PENDING: Final = 1024

@@ -2,6 +2,7 @@
 
 from .check import Check, Level
 from .endpoint import check_endpoint
+from .guarding import check_guards
 from .instrumentation import INSTRUMENTATIONS, Installed, Instrumentation, installed
 from .key_and_policy import check_settings
 from .provider import check_providers
@@ -14,6 +15,7 @@ __all__ = [
     "Instrumentation",
     "Level",
     "check_endpoint",
+    "check_guards",
     "check_providers",
     "check_sampling",
     "check_settings",

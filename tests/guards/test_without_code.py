@@ -1,0 +1,75 @@
+"""`LOOPGUARD_GUARD` alone: what it guards without a line of code, and what it says of the rest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from otel_loopguard.cli.diagnosis import check_guards
+from otel_loopguard.guards.frameworks import FRAMEWORKS
+
+AGENT = """
+import otel_loopguard_autoload
+otel_loopguard_autoload.LoopGuardInstrumentor().instrument()
+from langchain_core.tools import tool
+
+ran = 0
+
+@tool
+def search(query: str) -> str:
+    "Looks something up"
+    global ran
+    ran += 1
+    return "2 hits"
+
+from langchain_core.runnables import RunnableLambda
+
+def agent(question):
+    heard = []
+    for _ in range(8):
+        try:
+            heard.append(search.invoke({"query": question}))
+        except Exception as stop:
+            return [*heard, type(stop).__name__]
+    return heard
+
+print(RunnableLambda(agent).invoke("why"), ran)
+print(RunnableLambda(agent).invoke("why"), ran)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("enforce", "['2 hits', '2 hits', '2 hits', '2 hits', 'LoopDetected'] {}"),
+        ("observe", "['2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits'] {}"),
+        ("", "['2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits', '2 hits'] {}"),
+    ],
+)
+def test_langchain_is_guarded_by_a_variable(mode: str, said: str) -> None:
+    """In mode `enforce` the fifth equal call is refused before the tool runs; two conversations are two runs."""
+    pytest.importorskip("langchain_core", reason="needs `langchain`: make test-guards")
+    environ = {**os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": mode, "LOOPGUARD_KEY": "ab" * 32}
+    done = subprocess.run([sys.executable, "-c", AGENT], env=environ, capture_output=True, text=True, check=False)
+    first, second = (4, 8) if mode == "enforce" else (8, 16)
+    assert done.stdout.splitlines() == [said.format(first), said.format(second)], done.stderr
+
+
+def test_doctor_says_which_frameworks_are_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line for each installed framework: guarded by the variable, or how to guard it; none without the variable."""
+    monkeypatch.setattr("otel_loopguard.guards.frameworks.version", lambda name: "1.2")  # noqa: ARG005
+    assert check_guards({}) == []
+    checks = check_guards({"LOOPGUARD_GUARD": "enforce"})
+    assert [check.level for check in checks] == ["ok", *["warning"] * 5]
+    assert checks[0].text == "langchain-core 1.2 is guarded, mode enforce"
+    assert [check.way_out for check in checks] == [framework.how for framework in FRAMEWORKS]
+
+    def nothing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("otel_loopguard.guards.frameworks.version", nothing)
+    assert [check.level for check in check_guards({"LOOPGUARD_GUARD": "nudge"})] == ["warning"]
