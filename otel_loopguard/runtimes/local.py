@@ -14,7 +14,7 @@ from otel_loopguard.core.engine import Engine
 from otel_loopguard.runtimes._base import Arrival, Limits, Said
 from otel_loopguard.runtimes.roster import Roster
 from otel_loopguard.runtimes.seat import Key, Packed, Seat
-from otel_loopguard.stream.events import Found, Observed, RunEnd, RunEvent
+from otel_loopguard.stream.events import Found, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.trace import Span
 from otel_loopguard.stream.window import Placed, TraceEnd, Window
@@ -174,6 +174,9 @@ class LocalRuntime:
             elif isinstance(event, Found):
                 seat.strongest = max(seat.strongest, _STRENGTH[event.finding.action])
                 reported = event.reported
+                seat.note(event.agent, event.finding.kind, theirs=reported)
+            elif isinstance(event, Nudged):
+                reported = (event.agent, event.outcome.kind) in seat.theirs
             elif isinstance(event, RunEnd):
                 reported, seat.told, seat.ended = seat.told, False, True
             said.append(Said(key[0], event, reported, seat.strongest))
