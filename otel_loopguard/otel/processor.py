@@ -20,11 +20,13 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.conventions import MARKERS, NAMES, RawCall, Record, read
+from otel_loopguard.correlate import Place
 from otel_loopguard.keys import KeySource, PolicySource
 from otel_loopguard.live import Edge, Found, Live, Sighting, Sources, Taken, Tell, enlist, shared
 
 from .editor import Editor
 from .open_span import OpenSpan
+from .sending import start_sending
 from .spans import attributes_in
 from .witness import Witness
 
@@ -85,6 +87,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._inner = self._nesting.inner
         self._editor = Editor(self._live, self._settings)
         self._redacts_all = self._settings.content == "redact_all"
+        if self._settings.baggage == "on":
+            start_sending(_place_in)
         self._is_shut_down = False
         self._until_measured = _MEASURED
         if hasattr(os, "register_at_fork"):
@@ -103,9 +107,13 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Where errors of ours end."""
         return self._edge
 
+    def place_in(self, span: Span, context: Context) -> Place:
+        """Where a call would stand that is made inside an open span; may raise."""
+        return self._witness.place_in(span, context)
+
     def hear(self, span: Span, context: Context, call: RawCall) -> None:
         """A model whose span is open asked for a call; may raise."""
-        where = self._witness.place_in(span, context)
+        where = self.place_in(span, context)
         trace_id = self._reader.ids(span).trace_id
         self._live.hear(Sighting(call, where, resource=span.resource.attributes, trace_id=trace_id))
 
@@ -247,3 +255,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._editor.late(span, record, raw, taken)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
+
+
+def _place_in(span: object, context: Context) -> Place | None:
+    """The place of what happens inside any span."""
+    processor = LoopGuardSpanProcessor.of(span)
+    return processor.place_in(span, context) if processor is not None and isinstance(span, Span) else None
