@@ -1,4 +1,4 @@
-"""`make demo`: runs both agents as a user would, shows what a backend saw, and checks it. Exit 1 when a check fails.
+"""`make demo`: runs three agents as a user would, shows what a backend saw, and checks it. Exit 1 when a check fails.
 
 The agents are processes under `opentelemetry-instrument` with otel-loopguard switched on by the environment alone.
 """
@@ -16,10 +16,11 @@ from typing import Final
 from rich.console import Console
 
 from demo.receiver import Receiver
-from demo.report import checks, show
+from demo.report import check_guarded, checks, show
 from demo.run import Run
 
 HERE: Final = Path(__file__).resolve().parent
+AGENTS: Final = ("stuck", "healthy", "guarded")
 TIMEOUT: Final = 60
 """Seconds for an agent, hundred times what it needs: a hanging one is an error, a slow machine is not."""
 LOG_EVENTS_SINCE: Final = (1, 38)
@@ -46,7 +47,8 @@ def environment(name: str, endpoint: str, key: str) -> dict[str, str]:
 def start(name: str, customer: str, variables: dict[str, str]) -> subprocess.Popen[str]:
     """One agent in its own process."""
     instrument = Path(sys.executable).with_name("opentelemetry-instrument")
-    command = [sys.executable, str(instrument), sys.executable, "-m", "demo.agent", name, customer]
+    module = "demo.guarded" if name == "guarded" else "demo.agent"
+    command = [sys.executable, str(instrument), sys.executable, "-m", module, name, customer]
     return subprocess.Popen(command, env=variables, text=True, stderr=subprocess.PIPE, cwd=HERE.parent)
 
 
@@ -57,9 +59,12 @@ def main(*changes: str) -> int:
     receiver = Receiver()
     endpoint = receiver.start()
     key = secrets.token_hex(32)
-    console.print(f"Two scripted agents run with LOOPGUARD_ENABLED=true and send OTLP to {endpoint} ...")
+    console.print(f"Three scripted agents run with LOOPGUARD_ENABLED=true and send OTLP to {endpoint} ...")
     changed = dict(change.split("=", 1) for change in changes)
-    agents = {name: start(name, secret, environment(name, endpoint, key) | changed) for name in ("stuck", "healthy")}
+    agents = {
+        name: start(name, secret, environment(name, endpoint, key) | changed)
+        for name in ("stuck", "healthy", "guarded")
+    }
     for name, agent in agents.items():
         _, errors = agent.communicate(timeout=TIMEOUT)
         if errors.strip():
@@ -68,10 +73,11 @@ def main(*changes: str) -> int:
             console.print(f"error: the agent `{name}` ended with exit code {agent.returncode}", markup=False)
             return 1
     receiver.stop()
-    stuck, healthy = (Run.read(name, receiver.spans, receiver.logs) for name in agents)
-    show(console, stuck, healthy)
+    stuck, healthy, guarded = (Run.read(name, receiver.spans, receiver.logs) for name in agents)
+    show(console, stuck, healthy, guarded)
     logs = tuple(int(part) for part in version("opentelemetry-sdk").split(".")[:2]) >= LOG_EVENTS_SINCE
     results = checks(stuck, healthy, receiver.raw, secret, logs=logs)
+    results.append(check_guarded(guarded, logs=logs))
     for check in results:
         console.print(f"{'[green]ok  [/]' if check.holds else '[bold red]FAIL[/]'} {check.words}")
     held = sum(check.holds for check in results)

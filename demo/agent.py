@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager
 from typing import Final
 
 from opentelemetry import trace
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import Span, SpanKind
 
 from demo.scripts import SCRIPTS, Step
 
@@ -56,15 +57,20 @@ def act(step: Step, call_id: str) -> int:
     return len(result)
 
 
-def work(script: str, customer: str) -> None:
-    """One run from the first decision to the last answer; everything said so far is sent again at every step."""
+def run_span(name: str) -> AbstractContextManager[Span]:
+    """The span around a whole run."""
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": script,
-        "gen_ai.conversation.id": f"demo-{script}",
+        "gen_ai.agent.name": name,
+        "gen_ai.conversation.id": f"demo-{name}",
     }
+    return _tracer.start_as_current_span(f"invoke_agent {name}", attributes=attributes)
+
+
+def work(script: str, customer: str) -> None:
+    """One run from the first decision to the last answer; everything said so far is sent again at every step."""
     transcript = 0
-    with _tracer.start_as_current_span(f"invoke_agent {script}", attributes=attributes):
+    with run_span(script):
         for number, step in enumerate(SCRIPTS[script](customer), start=1):
             transcript += decide(step, transcript)
             transcript += act(step, f"call-{number}")

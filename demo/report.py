@@ -10,10 +10,10 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from demo.run import DOLLARS_A_MILLION_IN, DOLLARS_A_MILLION_OUT, Call, Run, saving
+from demo.run import DOLLARS_A_MILLION_IN, DOLLARS_A_MILLION_OUT, GUARD_EVENTS, Call, Run, saving
 from demo.scripts import STEPS
 
-__all__ = ["Check", "checks", "show"]
+__all__ = ["Check", "check_guarded", "checks", "show"]
 
 FOLD: Final = 4
 """So many rows that differ in nothing but their numbers become one."""
@@ -62,7 +62,19 @@ def checks(stuck: Run, healthy: Run, requests: Iterable[bytes], secret: str, *, 
     ]
 
 
-def show(console: Console, stuck: Run, healthy: Run) -> None:
+def check_guarded(guarded: Run, *, logs: bool) -> Check:
+    """The guarded agent asks its question once; refused twice, it is stopped."""
+    ran = sum(call.tool == "search_logs" for call in guarded.calls)
+    steps = len(guarded.dollars)
+    denied, ended = GUARD_EVENTS[0], GUARD_EVENTS[1:]
+    told = guarded.guard == (denied, denied, *ended) if logs else True
+    return Check(
+        ran == 1 and steps <= STEPS // 4 and told,
+        f"the guarded agent is stopped at step {steps}: told, refused, refused, its question was dispatched once",
+    )
+
+
+def show(console: Console, stuck: Run, healthy: Run, guarded: Run) -> None:
     """Both runs as tables, side by side where the terminal is wide enough, then what stopping would have saved."""
     tables = (
         _table("stuck: one question in four spellings", stuck),
@@ -78,6 +90,11 @@ def show(console: Console, stuck: Run, healthy: Run) -> None:
         f"[bold]{saved.steps} steps[/] and [bold]${saved.dollars:.2f}[/] of ${saved.of_dollars:.2f} ({share:.0%}): "
         f"the transcript is sent again at every step, at an assumed ${DOLLARS_A_MILLION_IN:g} a million tokens in "
         f"and ${DOLLARS_A_MILLION_OUT:g} out, nothing cached."
+    )
+    console.print(
+        f"The same agent with a guard ended at step [bold]{len(guarded.dollars)}[/] after {len(guarded.calls)} tool "
+        f"calls and [bold]${sum(guarded.dollars):.2f}[/], without one at step {len(stuck.dollars)} after "
+        f"{len(stuck.calls)} and ${sum(stuck.dollars):.2f}."
     )
 
 

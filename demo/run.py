@@ -17,6 +17,9 @@ DOLLARS_A_MILLION_OUT: Final = 15.0
 """The assumed price of a million tokens: a mid-sized model's list price, without prompt caching."""
 
 
+GUARD_EVENTS: Final = ("loopguard.dispatch.denied", "loopguard.response.terminal", "loopguard.run.end")
+
+
 class Call(NamedTuple):
     """A tool call as its span shows it."""
 
@@ -39,6 +42,8 @@ class Run(NamedTuple):
     """`kind action step` of every loop event that came as a log record."""
     span_events: int
     """Loop events on spans."""
+    guard: tuple[str, ...] = ()
+    """What a guard did, in order, by the names of its events."""
 
     @classmethod
     def read(cls, service: str, spans: Iterable[Seen], logs: Iterable[Seen]) -> Run:
@@ -51,6 +56,7 @@ class Run(NamedTuple):
             [_dollars(span) for span in chats],
             [_event(log) for log in logs if log.service == service and log.name == "loopguard.finding"],
             sum(span.events.count("loopguard.finding") for span in tools),
+            tuple(log.name for log in logs if log.service == service and log.name in GUARD_EVENTS),
         )
 
     def first(self, verdict: str) -> int | None:

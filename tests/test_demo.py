@@ -26,6 +26,7 @@ def test_demo_succeeds(root: Path) -> None:
     code, failed, shown = demo(root)
     assert (code, failed) == (0, []), shown
     assert "nudge at step 5, stop at step 6" in shown
+    assert "The same agent with a guard ended at step 7 after 4 tool calls" in " ".join(shown.split())
     assert "Stopping the stuck run at step 6 instead of 40 saves 34 steps" in " ".join(shown.split())
 
 
