@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NoReturn, Protocol
 
@@ -117,7 +117,7 @@ class Keyring(_Sealed):
 class Fingerprinter(_Sealed):
     """Makes the fingerprints of one key and scope."""
 
-    __slots__ = ("_arguments", "_arguments_outer", "_results", "_state", "_tools", "_words", "key_id")
+    __slots__ = ("_arguments", "_arguments_outer", "_known", "_results", "_state", "_tools", "_words", "key_id")
 
     def __init__(self, key: SecretKey, scope: KeyScope = "environment", value: str = "") -> None:
         self.key_id = key.id
@@ -128,6 +128,8 @@ class Fingerprinter(_Sealed):
         self._words = Cipher(algorithms.AES(key.derive("words", scope, value)), modes.ECB())  # noqa: S305
         self._arguments_outer = self._arguments.outer
         self._tools: dict[str, _Hash] = {}
+        self._known: dict[int, int] = {}
+        """Tags of words seen lately, by the hash that Python itself gives a text in this process: no word is kept."""
 
     def arguments(self, tool: str, canonical: bytes, scope: bytes | None = None) -> str:
         """Fingerprint of a call: tool name, canonical arguments, canonical object of scope values."""
@@ -176,6 +178,20 @@ class Fingerprinter(_Sealed):
         into, out_of = _blocks(count)
         return out_of.unpack(self._words.encryptor().update(into.pack(*values)))
 
+    def word_tags(self, words: Sequence[str]) -> list[int]:
+        """`tags` of words in UTF-8. An agent's calls say the same words again, so most are looked up."""
+        known = self._known
+        found = [known.get(hash(word)) for word in words] if len(words) <= _FEW_WORDS else []
+        tags = [tag for tag in found if tag is not None]
+        if found and len(tags) == len(found):
+            return tags
+        made = self.tags([word.encode("utf-8", "surrogatepass") for word in words])
+        if found:
+            if len(known) > _MOST_WORDS:
+                known.clear()
+            known.update(zip(map(hash, words), made, strict=True))
+        return list(made)
+
     def __repr__(self) -> str:
         return f"Fingerprinter(key_id={self.key_id!r})"
 
@@ -184,6 +200,9 @@ _SHORT: Final = 15
 """Longest value that fits a cipher block beside its length."""
 
 _MOST_TOOLS: Final = 256
+_MOST_WORDS: Final = 4096
+_FEW_WORDS: Final = 32
+"""Beyond that the cipher is faster than as many look-ups."""
 
 
 @lru_cache(maxsize=512)

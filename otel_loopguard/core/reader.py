@@ -99,14 +99,19 @@ def _text_of(data: object) -> str:
 
 
 def _has_payload(data: object) -> bool:
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         return isinstance(data, str) and "\n" in data
-    return any(
-        (name in _PAYLOADS and value not in ("", None))
-        or (isinstance(value, str) and name not in _ASKING and _says_something(value))
-        or (isinstance(value, list) and any(isinstance(one, dict) and not _PAYLOADS.isdisjoint(one) for one in value))
-        for name, value in data.items()
-    )
+    for name, value in data.items():
+        if isinstance(value, str):
+            if (value and name in _PAYLOADS) or (name not in _ASKING and _says_something(value)):
+                return True
+        elif value is not None and (name in _PAYLOADS or _lists_payloads(value)):
+            return True
+    return False
+
+
+def _lists_payloads(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict) and not _PAYLOADS.isdisjoint(one) for one in value)
 
 
 def _says_something(text: str) -> bool:
@@ -169,7 +174,7 @@ class CallReader:
             tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id, group=group, idempotency=idempotency,
             words=self._sketch(words) if len(words) >= LONG_ENOUGH else (), word_count=len(words),
             bare=canonical in _BARE, payload=settings.kind == "write" or _has_payload(data),
-            thought=isinstance(data, Mapping) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
+            thought=isinstance(data, dict) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
             call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
         )  # fmt: skip
 
@@ -267,8 +272,7 @@ class CallReader:
 
     def _sketch(self, words: list[str]) -> tuple[int, ...]:
         """The smallest of the words' keyed numbers, ascending."""
-        numbers = self._keys.tags([word.encode("utf-8", "surrogatepass") for word in words])
-        return tuple(sorted(set(numbers))[:SKETCH_SIZE])
+        return tuple(sorted(set(self._keys.word_tags(words)))[:SKETCH_SIZE])
 
     def _said(self, canonical: bytes) -> int:
         """Outline of an answer that is long enough to be told again in other words."""

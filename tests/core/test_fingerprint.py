@@ -192,3 +192,21 @@ def test_a_short_secret_is_not_in_the_error() -> None:
         shown = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
     own = shown.split("fingerprint.py")[-1]
     assert "CANARY" not in own
+
+
+@given(st.lists(st.text(max_size=20), max_size=40))
+def test_words_have_the_tags_of_their_bytes(words: list[str]) -> None:
+    """Looking words up gives what making their tags gives, the first time and the second, however many there are."""
+    maker = fingerprinter(RING, "environment")
+    expected = list(maker.tags([word.encode("utf-8", "surrogatepass") for word in words]))
+    assert maker.word_tags(words) == expected
+    assert maker.word_tags(words) == expected
+    assert maker.word_tags(words[::-1]) == expected[::-1]
+
+
+def test_remembered_words_are_bounded() -> None:
+    """A process that says ever new words remembers the tags of some thousand of them."""
+    maker = fingerprinter(RING, "environment")
+    for number in range(5_000):
+        maker.word_tags([f"word {number}"])
+    assert len(maker._known) <= 4_097
