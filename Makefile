@@ -83,6 +83,23 @@ test-vendors: $(INSTALLED)  ## the packages of vendors, each in an environment o
 	echo "making environments in .cache/vendors where they are missing"
 	$(BIN)/python -m pytest -m vendors tests/vendors $(ARGS)
 
+.PHONY: test-senders
+test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARGS="-k node")
+	@mkdir -p .cache/senders/node .cache/senders/go
+	if command -v npm >/dev/null; then
+	  cp tests/senders/package.json tests/senders/agent.mjs .cache/senders/node/
+	  (cd .cache/senders/node && npm install --no-audit --no-fund --silent)
+	else
+	  echo "no npm, so Node is left out (Debian, Ubuntu: apt install nodejs npm)" >&2
+	fi
+	if command -v go >/dev/null; then
+	  cp tests/senders/go/main.go .cache/senders/go/
+	  (cd .cache/senders/go && { test -f go.mod || go mod init agent; } && go mod tidy && go build -o agent .)
+	else
+	  echo "no go, so Go is left out (https://go.dev/dl/)" >&2
+	fi
+	$(BIN)/python -m pytest tests/senders $(ARGS)
+
 .PHONY: check
 check: $(INSTALLED)  ## lint, format, types and the import contract
 	@failed=
