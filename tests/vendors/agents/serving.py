@@ -47,6 +47,7 @@ if os.environ.get("BROKER"):
     tasks.conf.broker_transport_options = {
         "data_folder_in": os.environ["BROKER"],
         "data_folder_out": os.environ["BROKER"],
+        "control_folder": os.environ["BROKER"],
     }
 
     @tasks.task(name="work")
