@@ -7,12 +7,13 @@ reason, and its loader asks for no more than the methods below.
 
 from __future__ import annotations
 
-import functools
-import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # as in `typing`, which is half of what this file would cost
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any
 
 __all__ = ["LoopGuardInstrumentor", "activate", "is_enabled"]
 
@@ -45,6 +46,8 @@ def activate() -> None:
 
 def _tell(error: Exception) -> None:
     """Say where set-up failed, never with the message: it may quote anything."""
+    import logging  # noqa: PLC0415 - with what it imports it is the other half
+
     logging.getLogger("otel_loopguard").warning(
         "otel-loopguard: not started: %s at import or set-up", type(error).__qualname__
     )
@@ -137,6 +140,8 @@ class _Loader:
 
 def _watch_providers(module: Any) -> None:  # noqa: ANN401
     """Put our processor on every provider as the last step of its making."""
+    import functools  # noqa: PLC0415
+
     provider = module.TracerProvider
     made = provider.__init__
     if getattr(made, "_is_loopguards", False):
@@ -158,6 +163,8 @@ def _watch_providers(module: Any) -> None:  # noqa: ANN401
 
 def _join_completions(module: Any) -> None:  # noqa: ANN401
     """Let our completion hook hear what the user's hook hears, or what nobody would."""
+    import functools  # noqa: PLC0415
+
     load = module.load_completion_hook
     if getattr(load, "_is_loopguards", False):
         return
