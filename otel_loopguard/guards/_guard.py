@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from secrets import token_hex
@@ -102,6 +103,12 @@ class Guard:
         self._attributes = dict(attributes or {})
         self._resource = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "")}
         self._own_run = f"guard-{token_hex(8)}"
+        if hasattr(os, "register_at_fork"):
+            renew = weakref.WeakMethod(self._renew)
+            os.register_at_fork(after_in_child=lambda: (method := renew()) and method())
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
 
     def _sources(self, tell: Tell) -> Sources:
         settings = self._settings
