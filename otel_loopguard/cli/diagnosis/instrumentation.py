@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 __all__ = ["INSTRUMENTATIONS", "Installed", "Instrumentation", "Switch", "installed"]
 
-Tested = Literal["real packages", "recorded spans", "spans made by its source"]
-"""In a process with them; on spans that they wrote; on spans as their source writes them."""
+Tested = Literal["real packages", "recorded spans", "its source"]
+"""In a process with them; on spans that they wrote; on spans, or the lack of them, as their source has it."""
 Calls = Literal["spans", "logs", "none"]
 """Where tool calls are written."""
 
@@ -93,8 +93,8 @@ def _official() -> Iterator[Instrumentation]:
         ("agno", "spans", True, "recorded spans"),
         ("openai-agents", "spans", False, "recorded spans"),
         ("smolagents", "none", False, "recorded spans"),
-        ("openai", "none", False, "spans made by its source"),
-        ("anthropic", "none", False, "spans made by its source"),
+        ("openai", "none", False, "its source"),
+        ("anthropic", "none", False, "its source"),
     )
     for part, calls, heard, tested in rows:
         yield Instrumentation(
@@ -104,7 +104,7 @@ def _official() -> Iterator[Instrumentation]:
         )  # fmt: skip
     yield Instrumentation(
         "OpenTelemetry gen-AI google-genai", "opentelemetry-instrumentation-google-genai", "1.3b0", by_default=False,
-        shown_by=_CAPTURE, tested="spans made by its source",
+        shown_by=_CAPTURE, tested="its source",
     )  # fmt: skip
 
 
@@ -117,10 +117,10 @@ def _openinference() -> Iterator[Instrumentation]:
         ("llama-index", "4.6.1", "recorded spans"),
         ("google-adk", "1.0.5", "recorded spans"),
         ("pydantic-ai", "0.1.30", "recorded spans"),
-        ("strands-agents", "0.1.12", "spans made by its source"),
-        ("claude-agent-sdk", "0.1.22", "spans made by its source"),
-        ("agno", "1.0.15", "spans made by its source"),
-        ("autogen-agentchat", "0.1.22", "spans made by its source"),
+        ("strands-agents", "0.1.12", "its source"),
+        ("claude-agent-sdk", "0.1.22", "its source"),
+        ("agno", "1.0.15", "its source"),
+        ("autogen-agentchat", "0.1.22", "its source"),
     )
     for part, tried, tested in rows:
         yield Instrumentation(
@@ -137,7 +137,7 @@ def _traceloop() -> Iterator[Instrumentation]:
     for part, calls in rows:
         yield Instrumentation(
             f"OpenLLMetry {part}", f"opentelemetry-instrumentation-{part}", "0.62.4", calls, hidden_by=_TRACELOOP,
-            tested="spans made by its source" if part == "llamaindex" else "recorded spans",
+            tested="its source" if part == "llamaindex" else "recorded spans",
         )  # fmt: skip
     yield Instrumentation("Traceloop SDK", "traceloop-sdk", "0.62.4", hidden_by=_TRACELOOP, tested="real packages")
 
@@ -153,7 +153,7 @@ INSTRUMENTATIONS: Final = (
     Instrumentation("MLflow", "mlflow", "3.17.2", tested="real packages"),
     Instrumentation("MLflow tracing", "mlflow-tracing", "3.17.2", tested="real packages"),
     Instrumentation(
-        "OpenLIT", "openlit", "1.45.0", tested="real packages",
+        "OpenLIT", "openlit", "1.45.0", tested="its source",
         hidden_by=(Switch("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", ("false", "NO_CONTENT")),),
     ),
     Instrumentation(
@@ -172,7 +172,7 @@ INSTRUMENTATIONS: Final = (
     Instrumentation("MCP Python SDK", "mcp", "2.3.0", by_default=False),
     Instrumentation(
         "Claude Code", "claude-agent-sdk", "0.2.189", "logs", by_default=False,
-        shown_by=(Switch("OTEL_LOG_TOOL_DETAILS", ("1",)),), tested="spans made by its source",
+        shown_by=(Switch("OTEL_LOG_TOOL_DETAILS", ("1",)),), tested="its source",
     ),
 )  # fmt: skip
 """Every one that is known, those of one project beside each other."""
