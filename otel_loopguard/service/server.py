@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -107,6 +108,7 @@ class Server:
         self._stopping = asyncio.Event()
         self.dead = False
         """The detector ended by a mistake of ours."""
+        self._dropped: Counter[str] = Counter()
         self.ports: dict[str, int] = {}
         """Where it listens, by setting."""
 
@@ -229,7 +231,8 @@ class Server:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(every)
-            request = metrics_request(self.numbers, self.gauges(), self._instance, self._started_ns, time.time_ns())
+            gauges = self.gauges()
+            request = metrics_request(self.numbers, gauges, self._instance, self._started_ns, time.time_ns())
             try:
                 await loop.run_in_executor(None, self._otlp.send_metrics, request)
             except (SinkUnavailableError, SinkRefusedError):
@@ -246,10 +249,21 @@ class Server:
 
     def metrics(self) -> str:
         """The numbers as Prometheus reads them."""
-        return exposition(self.numbers, self.gauges())
+        gauges = self.gauges()  # counts what was dropped, so it comes first
+        return exposition(self.numbers, gauges)
+
+    def _count_dropped(self) -> None:
+        """Count what the parts have dropped since the last look."""
+        found = Counter({f"run_{reason}": count for reason, count in self.runtime.roster.dropped.items()})
+        found["trace_spans"] = self.runtime.window.dropped
+        found["outbox"] = self._outbox.dropped
+        for reason, count in (found - self._dropped).items():
+            self.numbers.dropped(reason, count)
+        self._dropped = found
 
     def gauges(self) -> list[Gauge]:
         """What is as it is now."""
+        self._count_dropped()
         roster = self.runtime.roster
         found: list[Gauge] = [
             (names.SERVER_RUNS, {}, len(roster)),

@@ -104,6 +104,15 @@ def test_overload_tells_when_to_come_back(tmp_path: Path) -> None:
         assert 'loopguard_server_requests_total{loopguard_server_answer="overloaded"} 2' in server.page("/metrics")
 
 
+def test_what_limits_drop_is_counted(tmp_path: Path) -> None:
+    """A run that made room for another is counted by the reason."""
+    with Serving(tmp_path, max_runs="1", idle="300ms", lateness="50ms") as server:
+        call(server, traces([annotated("one", 1)]).SerializeToString())
+        server.until(lambda: "loopguard_runs_total{" in server.page("/metrics"))
+        call(server, traces([annotated("two", 1)]).SerializeToString())
+        assert 'loopguard_dropped_total{loopguard_drop_reason="run_max_runs"} 1' in server.page("/metrics")
+
+
 def test_a_loop_comes_out(tmp_path: Path) -> None:
     """From the wire to a line of JSON."""
     with Serving(tmp_path) as server:
