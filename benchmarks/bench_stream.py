@@ -3,7 +3,7 @@ the same attributes and does nothing with them.
 
 Not the cost of the network: requests come as bytes, as they do from a socket. Traffic is that of agents: of four spans
 one is a tool call, beside a model's, an HTTP client's and an agent's step; runs take turns, each repeats itself now and
-then. Time goes on a twentieth of a second a request, so that calls wait, are judged and states are saved as they are
+then. Time goes on a tenth of a second a request, so that calls wait, are judged and states are saved as they are
 in a server. The limits hold for spans that our processor annotated; spans with content are shown beside them.
 """
 
@@ -41,8 +41,8 @@ PAUSE: Final = 5
 """Seconds from one tool call of a run to the next: a model thinks in between."""
 SECOND: Final = 1_000_000_000
 START: Final = 1_800_000_000 * SECOND
-A_REQUEST: Final = SECOND // 20
-RUNS: Final = PAUSE * 20 * SPANS // 4
+A_REQUEST: Final = SECOND // 10
+RUNS: Final = PAUSE * 10 * SPANS // 4
 """Live runs of the cost cases: as many as send that many spans."""
 LATENESS: Final = Limits().lateness
 
@@ -111,6 +111,7 @@ BESIDE: Final[tuple[Mapping[str, object], ...]] = (
     {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "triage", "gen_ai.provider.name": "openai"},
 )
 """The three spans beside a tool call."""
+_BESIDE: Final = [pairs(attributes) for attributes in BESIDE]
 
 
 def requests(
@@ -124,7 +125,7 @@ def requests(
             at = START + request * between + index * (between // SPANS)
             is_tool = tools_only or index % 4 == 0
             run, step = number % runs, number // runs
-            attributes = tool(run, step, content=content) if is_tool else BESIDE[index % 4 - 1]
+            attributes = pairs(tool(run, step, content=content)) if is_tool else _BESIDE[index % 4 - 1]
             identity = (request * SPANS + index + 1).to_bytes(8, "big")
             spans.append(
                 Span(
@@ -136,7 +137,7 @@ def requests(
                     kind=Span.SPAN_KIND_INTERNAL,
                     start_time_unix_nano=at,
                     end_time_unix_nano=at + between // SPANS,
-                    attributes=pairs(attributes),
+                    attributes=attributes,
                 )
             )
             number += is_tool
@@ -204,10 +205,10 @@ def bare(bodies: list[bytes]) -> Callable[[], object]:
     return read
 
 
-POOL: Final = 460
+POOL: Final = 290
 """Requests made for a side: every span is new, as it is on the wire."""
-REPEAT: Final = 8
-WARM: Final = 260
+REPEAT: Final = 6
+WARM: Final = 130
 """Requests before the first sample: more than the lateness, so that calls are judged as fast as they come."""
 
 
@@ -354,7 +355,7 @@ if __name__ == "__main__":
                     case("agents' traffic with content, in memory", None, content=True),
                     case("tool spans alone with content, in memory", None, content=True, tools_only=True),
                 ],
-                rounds=21,
+                rounds=15,
                 figures=figures,
             )
         )
