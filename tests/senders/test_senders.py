@@ -1,0 +1,69 @@
+"""Other languages' SDKs with their exporters: what they send is taken, and they wait for a server that is yet to come.
+
+Needs their packages: `make test-senders` installs them from their registries.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import Serving
+
+HERE = Path(__file__).parent
+CACHE = HERE.parent.parent / ".cache" / "senders"
+SENDERS = [
+    ("node", "grpc"),
+    ("node", "http-protobuf"),
+    ("node", "http-json"),
+    ("go", "grpc"),
+    ("go", "http"),
+]
+
+
+def free_port() -> int:
+    """A port that nobody has."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def command(language: str, protocol: str, port: int) -> list[str]:
+    """How to start an agent."""
+    if language == "go":
+        program = CACHE / "go" / "agent"
+        if not program.exists():
+            pytest.skip("the Go agent is not built: make test-senders")
+        return [str(program), protocol, f"127.0.0.1:{port}"]
+    if not (CACHE / "node" / "node_modules").is_dir() or shutil.which("node") is None:
+        pytest.skip("the packages for Node are not installed: make test-senders")
+    return ["node", str(CACHE / "node" / "agent.mjs"), protocol, f"http://127.0.0.1:{port}"]
+
+
+@pytest.mark.parametrize(("language", "protocol"), SENDERS)
+def test_a_stuck_agent_is_found(tmp_path: Path, language: str, protocol: str) -> None:
+    """Five equal calls: a nudge and a stop, and no content anywhere."""
+    with Serving(tmp_path) as server:
+        port = server.ports["grpc_address" if protocol == "grpc" else "http_address"]
+        subprocess.run(command(language, protocol, port), check=True, timeout=60)
+        server.until(lambda: len(server.findings()) >= 2)
+    assert [line["attributes"]["loopguard.finding.action"] for line in server.findings()][:2] == ["nudge", "stop"]
+    assert b"canary" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("language", "protocol"), SENDERS)
+def test_a_sender_waits_for_the_server(tmp_path: Path, language: str, protocol: str) -> None:
+    """The exporter finds nobody at first and tries again by its own rules."""
+    port = free_port()
+    with subprocess.Popen(command(language, protocol, port)) as agent:
+        threading.Event().wait(1.0)
+        address = {"grpc_address" if protocol == "grpc" else "http_address": f"127.0.0.1:{port}"}
+        with Serving(tmp_path, **address) as server:
+            assert agent.wait(60) == 0
+            server.until(lambda: len(server.findings()) >= 2)
