@@ -110,7 +110,10 @@ def test_a_broken_sitecustomize_is_told_as_ever(bare: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("is_outside", [True, False], ids=["around it", "inside it"])
 def test_with_opentelemetry_instrument(bare: Path, tmp_path: Path, is_outside: bool) -> None:  # noqa: FBT001
     """Around `opentelemetry-instrument` and inside it, the provider that is made for the program is watched, once."""
-    pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
+    package = pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
+    start_up = Path(package.__file__).with_name("sitecustomize.py").read_text(encoding="utf-8")
+    if not is_outside and "_python_path_without_directory" in start_up:
+        pytest.skip("this `opentelemetry-instrument` does not reach what its program starts")
     python = str(bare / "bin" / "python")
     instrument = [python, "-c", "from opentelemetry.instrumentation.auto_instrumentation import run; run()"]
     source = """
