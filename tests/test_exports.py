@@ -26,6 +26,10 @@ def imported(name: str) -> ModuleType:
         return import_module(name)
     except MissingExtraError as error:
         pytest.skip(str(error))
+    except ModuleNotFoundError as error:
+        if error.name != "h11":
+            raise
+        pytest.skip("needs the extra `serve`")
 
 
 def offer(module: ModuleType) -> Sequence[str]:

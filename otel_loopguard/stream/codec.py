@@ -137,7 +137,7 @@ def _opened(data: bytes, make: Callable[[bytes], Item], what: str) -> Item:
         raise StateError(f"not a {what}")
     try:
         return make(data[1:])
-    except (ValueError, IndexError, StopIteration, struct.error) as error:
+    except (ValueError, msgspec.DecodeError, IndexError, StopIteration, struct.error) as error:
         raise StateError(f"a {what} that is damaged") from error
 
 
