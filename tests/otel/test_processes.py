@@ -27,7 +27,8 @@ class Lines(SpanExporter):
 
     def export(self, spans):
         for span in spans:
-            told = {name: span.attributes.get(f"loopguard.{name}") for name in ("sequence", "process.id", "repeat.count")}
+            names = ("sequence", "process.id", "repeat.count")
+            told = {name: span.attributes.get(f"loopguard.{name}") for name in names}
             os.write(1, (json.dumps({"pid": os.getpid(), **told}) + "\\n").encode())
         return SpanExportResult.SUCCESS
 
