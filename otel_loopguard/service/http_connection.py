@@ -111,6 +111,8 @@ class Connection(asyncio.Protocol):
         """The client is gone; what it asked for is finished all the same."""
         self._open.discard(self)
         self._stop_timer()
+        if self._transport is not None:
+            self._transport.close()  # before Python 3.11 an encrypted one does not know that it is closed
         self._transport = None
 
     def data_received(self, data: bytes) -> None:

@@ -78,6 +78,7 @@ class HttpServer:
         if certificates is None or len(self._open) + len(self._shaking) >= self._most:
             transport.abort()
             return
+        transport.pause_reading()
         certificates.refresh()
         task = asyncio.get_running_loop().create_task(self._shake(transport, certificates))
         self._shaking.add(task)
@@ -103,9 +104,10 @@ class _Handshake(asyncio.Protocol):
         self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Before Python 3.11 a transport begins to read after this, even one that is paused here; the next round of the
+        # loop is after that and before anything is read.
         if isinstance(transport, asyncio.Transport):
-            transport.pause_reading()
-            self._server.shake(transport)
+            asyncio.get_running_loop().call_soon(self._server.shake, transport)
 
 
 def _bind_problem(host: str, port: int, setting: str, error: OSError) -> str:
