@@ -15,8 +15,14 @@ from .attach import instrument
 
 __all__ = ["REPORT", "is_vendors_own", "reach"]
 
-VENDORS_OWN: Final = ("crewai.telemetry", "crewai_core.telemetry", "deepeval.telemetry", "guardrails.hub_telemetry")
-"""Modules that make providers for spans which go to the vendor: nothing of ours is to be sent there."""
+VENDORS_OWN: Final = (
+    "crewai.telemetry", "crewai_core.telemetry", "guardrails.hub_telemetry", "guardrails.utils.hub_telemetry_utils",
+)  # fmt: skip
+"""Modules that make providers for spans which go to the vendor: nothing of ours is to be sent there.
+
+Only of providers that nobody else's spans go through: one that a vendor makes the global one is watched, because calls
+of the user's leave by it and are to be redacted.
+"""
 
 REPORT: Final = "_LOOPGUARD_DOCTOR_REPORT"
 """Names a file that gets a line for each provider; `loopguard doctor` sets it for the processes that it starts."""

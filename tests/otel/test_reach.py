@@ -159,6 +159,8 @@ def test_no_provider_is_made(tmp_path: Path) -> None:
         ("crewai.telemetry.telemetry", True),
         ("crewai.telemetry", True),
         ("crewai_core.telemetry", True),
+        ("guardrails.hub_telemetry.hub_tracing", True),
+        ("guardrails.utils.hub_telemetry_utils", True),
         ("crewai.telemetry_of_mine", False),
         ("crewai.agent", False),
         ("my.crewai.telemetry", False),
