@@ -359,7 +359,8 @@ class History:
             return
         spare -= sum(map(_weight, self.entries))
         while spare < 0 and len(self.entries) > len(self.turns.open) + 1:
-            spare += self._drop_oldest()
+            spare += _weight(self.entries[0])
+            self._drop_oldest()
         while spare < 0 and self.seen.numbers:
             self.seen.forget()
             spare += _TAG_BYTES
@@ -378,8 +379,8 @@ class History:
             + self.memory.weight
         )
 
-    def _drop_oldest(self) -> int:
-        """Drop the oldest call's detail; how many bytes that spares."""
+    def _drop_oldest(self) -> None:
+        """Drop the oldest call's detail."""
         oldest = self.entries.popleft()
         self.dropped += 1
         if oldest.key is not None:
@@ -388,7 +389,6 @@ class History:
         for index in (self.resets, self.news):
             if index and index[0] is oldest:
                 index.popleft()
-        return _weight(oldest)
 
     def end_turn(self, limit: int) -> TurnMark:
         """Close the open turn; ``limit`` turns stay as symbols."""

@@ -18,7 +18,7 @@ from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
 from otel_loopguard.core.tag import symbol_of
-from otel_loopguard.core.turn import TurnMark
+from otel_loopguard.core.turn import TurnMark, Turns
 
 from ._base import Before, Judged, Moment, TurnOver
 
@@ -54,10 +54,13 @@ class Cycle:
             symbol = symbol_of(keys)
             if symbol is None or symbol not in turns.symbols:
                 return None
+            newest = turns.current().symbol if turns.open and moment.turn > turns.number else None
+            if not _is_known(turns, newest, 0):
+                return None
             return self._judge(history, moment, symbol, turns.before(moment.turn), moment.settings.cycle)
         if isinstance(moment, TurnOver):
             symbol = moment.mark.symbol
-            if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits:
+            if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits or not _is_known(turns, None, 1):
                 return None
             return self._judge(history, moment, symbol, turns.marks[-2::-1], policy.for_tool(moment.tool).cycle)
         return None
@@ -71,6 +74,19 @@ class Cycle:
             return None
         subject = sum(one.symbol or 0 for one in before[: laps.period])
         return Judged(_finding(laps, history, moment, before, rule), (self.kind, subject), laps.period)
+
+
+def _is_known(turns: Turns, newest: int | None, skipped: int) -> bool:
+    """Whether the turn before the judged one was there before: else no lap can end here, told without looking.
+
+    It is the open one, with the symbol ``newest``, or the newest of the ended ones but for so many.
+    """
+    if newest is not None:
+        return newest in turns.symbols
+    if len(turns.marks) <= skipped:
+        return False
+    symbol = turns.marks[-1 - skipped].symbol
+    return symbol is not None and turns.symbols[symbol] > 1
 
 
 def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | None:
