@@ -42,9 +42,7 @@ def test_run(
     call: RawCall, surroundings: dict[str, str], ancestors: list[Role | None], run_id: str, *, by_conversation: bool
 ) -> None:  # fmt: skip
     """Code, then each kind of id in order, each from the record, the context, the nearest ancestor; else the trace."""
-    found = place(
-        call, trace_id=TRACE, ancestors=_above(*ancestors), surroundings=Surroundings(**surroundings)
-    )
+    found = place(call, trace_id=TRACE, ancestors=_above(*ancestors), surroundings=Surroundings(**surroundings))
     assert (found.run_id, found.by_conversation) == (run_id, by_conversation)
     assert found.run_named is (run_id != TRACE)
 
