@@ -37,9 +37,10 @@ class Editor:
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return self.strip(span)
-        return self._write(span, removal, self._written(span, record, raw, taken, removal)) and self._tell(
-            span, found, record.end_ns or 0
-        )
+        may_leave = self._write(span, removal, self._written(span, record, raw, taken, removal))
+        if found and may_leave:
+            self._tell(span, found, record.end_ns or 0)
+        return may_leave
 
     def other(self, span: Span, record: Record) -> bool:
         """Redact a span that is no tool call: only `redact_all` takes anything from it."""
@@ -112,16 +113,14 @@ class Editor:
             self._live.counters.add(names.DROPPED, ("events",))
             rewrite.remove_events(span)
 
-    def _tell(self, span: Span, found: Sequence[Found], time_ns: int) -> bool:
+    def _tell(self, span: Span, found: Sequence[Found], time_ns: int) -> None:
         """Add the span events of findings."""
-        if found:
-            try:
-                lost = rewrite.add_events(span, [event_of(one) for one in found], time_ns)
-                if lost:
-                    self._live.counters.add(names.DROPPED, ("event_limit",), lost)
-            except Exception as error:  # noqa: BLE001
-                self._live.edge.caught(error)
-        return True
+        try:
+            lost = rewrite.add_events(span, [event_of(one) for one in found], time_ns)
+            if lost:
+                self._live.counters.add(names.DROPPED, ("event_limit",), lost)
+        except Exception as error:  # noqa: BLE001
+            self._live.edge.caught(error)
 
 
 def _listed(removal: Redaction) -> dict[str, Value]:

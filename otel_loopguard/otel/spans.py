@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from opentelemetry.sdk.trace import Event as SdkEvent
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
@@ -18,17 +19,10 @@ from otel_loopguard.conventions import Event, Record
 __all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
-_KINDS: Final[Mapping[SpanKind, Kind]] = {
-    SpanKind.INTERNAL: "internal",
-    SpanKind.SERVER: "server",
-    SpanKind.CLIENT: "client",
-    SpanKind.PRODUCER: "producer",
-    SpanKind.CONSUMER: "consumer",
-}
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-class Ids(NamedTuple):
+class Ids(msgspec.Struct, frozen=True, gc=False):
     """Ids as records hold them."""
 
     trace_id: str
@@ -112,14 +106,27 @@ class SpanReader:
             [Event(event.name, dict(event.attributes or _NOTHING)) for event in events] if events else (),
             common.resource_attributes,
             common.scope_name,
-            _KINDS.get(span.kind, ""),
-            *ids,
+            _kind_of(span.kind),
+            ids.trace_id,
+            ids.span_id,
+            ids.parent_span_id,
             span.start_time,
             end_ns,
             status.status_code is StatusCode.ERROR,
             status.description or "",
             length_limit=common.length_limit,
         )
+
+
+def _kind_of(kind: SpanKind) -> Kind:
+    """The kind's name; asked in the order of frequency, since an enum's hash is no constant."""
+    if kind is SpanKind.INTERNAL:
+        return "internal"
+    if kind is SpanKind.CLIENT:
+        return "client"
+    if kind is SpanKind.SERVER:
+        return "server"
+    return "producer" if kind is SpanKind.PRODUCER else "consumer"
 
 
 def _common(span: ReadableSpan) -> _Common:
