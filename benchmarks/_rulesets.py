@@ -20,9 +20,9 @@ from otel_loopguard.core.detectors import DETECTORS, After
 from otel_loopguard.core.detectors.drift import Drift
 from otel_loopguard.core.detectors.same_error import SameError
 from otel_loopguard.core.engine import Engine
-from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.fingerprint import Keyring, SecretKey, fingerprinter
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.reader import CallReader
 

@@ -20,7 +20,7 @@ from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import PolicyError
 from otel_loopguard.replay.report import as_object
 from otel_loopguard.replay.run import VERDICTS, judge

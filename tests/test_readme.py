@@ -47,7 +47,7 @@ def test_python_example_runs(framework: str, code: str, tmp_path: Path) -> None:
 
 def test_policy_example_is_valid() -> None:
     """Every policy shown is one that loads."""
-    from otel_loopguard.core.policy_text import parse_policy
+    from otel_loopguard.core.policy_file.text import parse_policy
 
     policies = [text for language, text in BLOCKS if language == "yaml"]
     assert policies

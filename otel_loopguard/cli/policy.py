@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from otel_loopguard.core.policy_text import PolicyReading
-    from otel_loopguard.core.policy_view import Setting, ToolView
+    from otel_loopguard.core.policy_file.text import PolicyReading
+    from otel_loopguard.core.policy_file.view import Setting, ToolView
 
 __all__ = ["policy"]
 
@@ -62,7 +62,7 @@ def check(ctx: click.Context, file: str, shortest_gap: int | None, *, as_json: b
     Exit code 0 where nothing is wrong, 2 otherwise. Warnings are about what works but is
     probably not meant.
     """
-    from otel_loopguard.core.policy_advice import advice
+    from otel_loopguard.core.policy_file.advice import advice
 
     reading = _read(file)
     warnings = advice(reading, shortest_gap)
@@ -95,7 +95,7 @@ def show(file: str | None, tool: str | None, *, as_json: bool) -> None:
     Without a FILE (`-`: standard input) the policy of this environment is shown: that of
     LOOPGUARD_POLICY, else the built-in one, under LOOPGUARD_MODE.
     """
-    from otel_loopguard.core.policy_view import policy_settings, view
+    from otel_loopguard.core.policy_file.view import policy_settings, view
 
     reading, override = _of_environment() if file is None else (_read(file), None)
     shown = view(reading, tool)
@@ -118,7 +118,7 @@ def show(file: str | None, tool: str | None, *, as_json: bool) -> None:
 @policy.command(help=_SCHEMA_HELP)
 def schema() -> None:
     """Print the JSON Schema of policy files."""
-    from otel_loopguard.core.policy_schema import policy_schema
+    from otel_loopguard.core.policy_file.schema import policy_schema
 
     _print_json(policy_schema())
 
@@ -151,8 +151,8 @@ def builtin(name: str | None) -> None:
 
 def _read(file: str) -> PolicyReading:
     """A policy file, read; what is not text is a problem like any other."""
-    from otel_loopguard.core.document import MAX_CHARACTERS
-    from otel_loopguard.core.policy_text import PolicyReading, read_policy
+    from otel_loopguard.core.policy_file.document import MAX_CHARACTERS
+    from otel_loopguard.core.policy_file.text import PolicyReading, read_policy
     from otel_loopguard.errors import PolicyError
 
     with click.open_file(file, "rb") as stream:
@@ -171,7 +171,7 @@ def _of_environment() -> tuple[PolicyReading, tuple[str, str] | None]:
 
     from otel_loopguard import names
     from otel_loopguard.config import Settings
-    from otel_loopguard.core.policy_text import read_policy
+    from otel_loopguard.core.policy_file.text import read_policy
 
     settings = Settings.read_strict(os.environ)
     reading = read_policy("{}") if settings.policy_file is None else _read(settings.policy_file)
@@ -181,7 +181,7 @@ def _of_environment() -> tuple[PolicyReading, tuple[str, str] | None]:
 
 
 def _overridden(setting: Setting, override: tuple[str, str] | None) -> Setting:
-    from otel_loopguard.core.policy_view import Setting
+    from otel_loopguard.core.policy_file.view import Setting
 
     if override is None or setting.name != "mode":
         return setting

@@ -164,7 +164,7 @@ def _warn(message: str) -> None:
 def _policy(file: str | None, settings: Settings) -> Policy:
     """The policy of the option, else of the environment, else the built-in one; an error names the file."""
     from otel_loopguard.core.policy import Policy
-    from otel_loopguard.core.policy_text import parse_policy
+    from otel_loopguard.core.policy_file.text import parse_policy
 
     name = file if file is not None else settings.policy_file
     if name is None:

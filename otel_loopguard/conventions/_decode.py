@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from otel_loopguard.core.canonical import Unknown, load
-from otel_loopguard.core.placeholder import withheld
+from otel_loopguard.core.form.placeholder import withheld
 from otel_loopguard.names import REDACTED
 
 from ._record import ABSENT, Record

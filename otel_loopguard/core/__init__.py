@@ -1,1 +1,6 @@
-"""Placeholder."""
+"""The rules: what makes two calls equal, what a history holds, what a detector finds. Pure, and hosted by everything else.
+
+Not a place for clocks, files, threads or OpenTelemetry. The nouns that others use stand here, one file each; what
+they are made of stands in folders: `form` (canonical bytes), `policy_file` (policy text), `reading` (results),
+`past` (histories), `detectors`.
+"""

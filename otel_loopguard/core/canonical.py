@@ -9,15 +9,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from .jcs import Pairs, write
-from .native import Read, canonical_json, native_read, native_value, native_write
-from .normal import Normal
-from .parse import parse
-from .placeholder import withheld
-from .plain import plain
+from .form.jcs import Pairs, write
+from .form.native import Read, canonical_json, native_read, native_value, native_write
+from .form.normal import Normal
+from .form.parse import parse
+from .form.placeholder import withheld
+from .form.plain import plain
+from .form.uniform import uniform
+from .form.unknown import MAX_BYTES, Unknown, UnreadableError
 from .policy import ArgumentRules
-from .uniform import uniform
-from .unknown import MAX_BYTES, Unknown, UnreadableError
 
 __all__ = ["Pairs", "Unknown", "canonical", "encode", "load", "load_and_encode", "plain_encode", "plain_load"]
 

@@ -26,9 +26,9 @@ from .decision import (
     verdict_of,
 )  # fmt: skip
 from .detectors import DETECTORS, After, Before, Detector, Judged, TurnOver
-from .entry import Entry
-from .episode import LASTING
 from .history import History
+from .past.entry import Entry
+from .past.episode import LASTING
 from .policy import Policy, ToolPolicy
 from .tag import key_of, name_tag
 

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from .jcs import write
-from .uniform import composed
+from .form.jcs import write
+from .form.uniform import composed
 
 __all__ = ["EPHEMERAL", "MIN_SECRET", "Fingerprinter", "KeyScope", "Keyring", "SecretKey", "fingerprinter"]
 

@@ -12,16 +12,16 @@ from functools import partial
 from typing import Final
 
 from .call import Outcome, ToolCall
-from .entry import Entry, entry_of
-from .episode import Episodes
-from .memory import Outcomes, Recent, Seen
+from .past.entry import Entry, entry_of
+from .past.episode import Episodes
+from .past.memory import Outcomes, Recent, Seen
+from .past.refusal import Refusals
+from .past.run_memory import RunMemory
+from .past.standing import Standing, brings_unseen, over_budget
+from .past.state import HistoryState
+from .past.turn import TurnMark, Turns
 from .policy import PollRule, ToolPolicy
-from .refusal import Refusals
-from .run_memory import RunMemory
-from .standing import Standing, brings_unseen, over_budget
-from .state import HistoryState
 from .tag import kept_name, number_of, tag_of
-from .turn import TurnMark, Turns
 from .words import SKETCH_SIZE, retold
 
 __all__ = ["DETAIL_LIMIT", "History", "RunMemory"]

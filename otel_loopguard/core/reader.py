@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from .answer import Answer, finds_nothing, is_wordless, read_answer, unwrapped
 from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
-from .category import category_of
-from .comparison import compared
 from .fingerprint import Fingerprinter
-from .message import message_key, message_shape
 from .policy import STRICT, Policy, ToolPolicy
-from .progress import at_path, items_at, measure_of
-from .volatile import MASK, mask
+from .reading.answer import Answer, finds_nothing, is_wordless, read_answer, unwrapped
+from .reading.category import category_of
+from .reading.comparison import compared
+from .reading.message import message_key, message_shape
+from .reading.progress import at_path, items_at, measure_of
+from .reading.volatile import MASK, mask
 from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]

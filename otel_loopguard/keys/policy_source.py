@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 
 from .watched_file import WatchedFile
 

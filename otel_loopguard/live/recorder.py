@@ -19,10 +19,10 @@ from opentelemetry.trace import SpanContext
 from otel_loopguard import names
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.decision import verdict_of
-from otel_loopguard.core.memory import Seen
+from otel_loopguard.core.past.memory import Seen
+from otel_loopguard.core.past.standing import unseen_items
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
-from otel_loopguard.core.standing import unseen_items
 from otel_loopguard.correlate import is_new_message
 from otel_loopguard.emit import Origin, integrity_event
 

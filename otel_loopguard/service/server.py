@@ -118,7 +118,7 @@ class Server:
         load_keyring(agent)  # raises where an agent would make do with a key of its own
         policies = PolicySource(agent.policy_file, self._tell)
         if agent.policy_file is not None:
-            from otel_loopguard.core.policy_text import parse_policy  # noqa: PLC0415 - only to tell a mistake now
+            from otel_loopguard.core.policy_file.text import parse_policy  # noqa: PLC0415 - only to tell a mistake now
 
             parse_policy(text_of(Path(agent.policy_file)))
         return KeySource(agent, self._tell), policies

@@ -14,12 +14,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.episode import LASTING, Episode, Subject
 from otel_loopguard.core.history import History
-from otel_loopguard.core.refusal import Reason
-from otel_loopguard.core.run_memory import RunMemory, Written
-from otel_loopguard.core.standing import Standing
-from otel_loopguard.core.state import HistoryState
+from otel_loopguard.core.past.episode import LASTING, Episode, Subject
+from otel_loopguard.core.past.refusal import Reason
+from otel_loopguard.core.past.run_memory import RunMemory, Written
+from otel_loopguard.core.past.standing import Standing
+from otel_loopguard.core.past.state import HistoryState
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream.columns import (
     EntryColumns,

@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from otel_loopguard.core.call import Category, OutcomeKind
-from otel_loopguard.core.entry import Entry
+from otel_loopguard.core.past.entry import Entry
+from otel_loopguard.core.past.turn import TurnMark
 from otel_loopguard.core.policy import ToolKind
-from otel_loopguard.core.turn import TurnMark
 from otel_loopguard.core.words import LONG_ENOUGH
 
 __all__ = [

@@ -16,7 +16,7 @@ import msgspec
 from otel_loopguard.core.call import ToolCall
 from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
-from otel_loopguard.core.run_memory import RunMemory
+from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
 from otel_loopguard.stream.dedupe import alone, merge
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent

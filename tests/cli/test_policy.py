@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from otel_loopguard.cli import main
-from otel_loopguard.core.document import MAX_CHARACTERS
-from otel_loopguard.core.policy_advice import advice
-from otel_loopguard.core.policy_schema import policy_schema
-from otel_loopguard.core.policy_text import read_policy
+from otel_loopguard.core.policy_file.advice import advice
+from otel_loopguard.core.policy_file.document import MAX_CHARACTERS
+from otel_loopguard.core.policy_file.schema import policy_schema
+from otel_loopguard.core.policy_file.text import read_policy
 
 GOOD = """\
 version: 1

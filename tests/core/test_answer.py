@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.answer import Answer, finds_nothing, is_wordless, read_answer
+from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_wordless, read_answer
 
 REFUSAL = Answer(refusal=True)
 APPROVAL = Answer(approval=True)

@@ -25,8 +25,8 @@ from otel_loopguard.core.canonical import (
     plain_encode,
     plain_load,
 )
+from otel_loopguard.core.form.unknown import MAX_BYTES, MAX_DEPTH
 from otel_loopguard.core.policy import LENIENT, STRICT, ArgumentRules
-from otel_loopguard.core.unknown import MAX_BYTES, MAX_DEPTH
 
 STANDARD = ArgumentRules()
 PROFILES = pytest.mark.parametrize("rules", [STANDARD, STRICT, LENIENT], ids=["standard", "strict", "lenient"])

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.document import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, Place, read_document, render, shown
+from otel_loopguard.core.policy_file.document import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_NODES,
+    Place,
+    read_document,
+    render,
+    shown,
+)
 from otel_loopguard.errors import PolicyError
 
 

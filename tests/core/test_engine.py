@@ -15,7 +15,7 @@ from otel_loopguard.core.detectors import DETECTORS
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import IdenticalRule, Policy, ToolPolicy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.stream.codec import pack_history, pack_memory
 from tests.support.chance import POLICY, chance_call, chance_outcome, chances

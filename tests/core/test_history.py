@@ -9,9 +9,9 @@ import pytest
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.turn import token_of
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.tag import key_of, name_tag, number_of, print_of, salt_of, symbol_of
-from otel_loopguard.core.turn import token_of
 from otel_loopguard.stream.codec import pack_history
 from tests.support.script import Row, run, step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.memory import Outcomes, Recent, Seen
+from otel_loopguard.core.past.memory import Outcomes, Recent, Seen
 from otel_loopguard.core.tag import FAILED
 
 

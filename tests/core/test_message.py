@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.message import message_key, message_shape
+from otel_loopguard.core.reading.message import message_key, message_shape
 
 
 def key(text: str, arguments: object = None) -> str:

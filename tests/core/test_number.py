@@ -11,8 +11,8 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.number import number_text, rounded, uniform_number
-from otel_loopguard.core.unknown import MAX_DIGITS, UnreadableError
+from otel_loopguard.core.form.number import number_text, rounded, uniform_number
+from otel_loopguard.core.form.unknown import MAX_DIGITS, UnreadableError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.placeholder import CUT_HINT, is_withheld_at, withheld
+from otel_loopguard.core.form.placeholder import CUT_HINT, is_withheld_at, withheld
 
 WITHHELD = [
     ("[REDACTED]", "redacted"),

@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from otel_loopguard.core.canonical import Unknown, canonical
-from otel_loopguard.core.plain import plain
+from otel_loopguard.core.form.plain import plain
+from otel_loopguard.core.form.unknown import MAX_NODES, UnreadableError
 from otel_loopguard.core.policy import STRICT
-from otel_loopguard.core.unknown import MAX_NODES, UnreadableError
 
 
 class Level(enum.IntEnum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.document import Place
-from otel_loopguard.core.policy_advice import advice
-from otel_loopguard.core.policy_text import read_policy
+from otel_loopguard.core.policy_file.advice import advice
+from otel_loopguard.core.policy_file.document import Place
+from otel_loopguard.core.policy_file.text import read_policy
 
 SMALL = "a window of {0} turns sees no lap of more than {0} turns, the built-in rule looks for 8"
 LOWERED = "a window of 4 turns lowers `identical.stop`, `identical.in_a_row`, `same_error.stop` to 4"

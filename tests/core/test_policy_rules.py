@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.policy_text import parse_policy, read_policy
+from otel_loopguard.core.policy_file.text import parse_policy, read_policy
 from otel_loopguard.errors import PolicyError
 
 WRONG_FILES = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.document import read_document
-from otel_loopguard.core.policy_schema import policy_schema
-from otel_loopguard.core.policy_text import read_policy
+from otel_loopguard.core.policy_file.document import read_document
+from otel_loopguard.core.policy_file.schema import policy_schema
+from otel_loopguard.core.policy_file.text import read_policy
 from otel_loopguard.errors import PolicyError
 
 from .test_policy_shape import WRONG_FILES, WRONG_TOOLS

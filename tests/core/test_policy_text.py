@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.core.policy import CycleRule, IdenticalRule, Policy, PollRule, ProgressRule, SameErrorRule
-from otel_loopguard.core.policy_text import parse_policy, read_policy
+from otel_loopguard.core.policy_file.text import parse_policy, read_policy
 from otel_loopguard.errors import PolicyError
 
 EVERYTHING = """

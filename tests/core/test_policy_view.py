@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from otel_loopguard.core.policy_text import read_policy
-from otel_loopguard.core.policy_view import Setting, policy_settings, view
+from otel_loopguard.core.policy_file.text import read_policy
+from otel_loopguard.core.policy_file.view import Setting, policy_settings, view
 from otel_loopguard.errors import PolicyError
 
 TEXT = """

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from otel_loopguard.core.policy import ProgressRule
-from otel_loopguard.core.progress import at_path, items_at, measure_of
+from otel_loopguard.core.reading.progress import at_path, items_at, measure_of
 
 
 def measure(kind: str, value: object, **more: tuple[str, ...]) -> float | None:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.core.call import ABSENT, OURS, Outcome
-from otel_loopguard.core.category import category_of
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.core.reader import CallReader
+from otel_loopguard.core.reading.category import category_of
 from tests.support.script import KEYS
 
 READER = CallReader(Policy(), KEYS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otel_loopguard.core.history import History
-from otel_loopguard.core.refusal import MEASURE, REASON_LIMIT
+from otel_loopguard.core.past.refusal import MEASURE, REASON_LIMIT
 from tests.support.script import Failure, Step, run
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard.core.fingerprint import Keyring, SecretKey, fingerprinter
-from otel_loopguard.core.message import message_shape
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
+from otel_loopguard.core.reading.message import message_shape
 
 
 @pytest.mark.parametrize(

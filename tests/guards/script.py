@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.guards import Guard
 from tests.support.process import Fixed, Process

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from otel_loopguard.core import results
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse
 
 pytest.register_assert_rewrite("tests.guards.conformance")

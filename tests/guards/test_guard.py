@@ -9,7 +9,7 @@ import pytest
 import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.config import Content, Settings
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Allow, Guard, Nudge, Refuse
 from otel_loopguard.live import LOGS_SUPPORTED

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span
 
 from otel_loopguard import names
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.live.told import MAX_TOLD
 from otel_loopguard.otel.completion import LoopGuardCompletionHook, beside
 from tests.support.process import Fixed, Process

@@ -9,7 +9,7 @@ import pytest
 
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import RecordError
 from otel_loopguard.replay.call_record import CallRecordReader
 from otel_loopguard.stream.record import CallRecord

@@ -12,7 +12,7 @@ import pytest
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.replay.run import judge
 from otel_loopguard.replay.traces import Traces
 

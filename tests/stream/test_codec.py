@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from otel_loopguard.core.call import Category, Outcome, OutcomeKind, ToolCall
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.engine import Engine
-from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
+from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.core.policy import ToolKind
-from otel_loopguard.core.policy_text import parse_policy
-from otel_loopguard.core.run_memory import RunMemory
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream import codec, columns
 from otel_loopguard.stream.codec import VERSION, pack_history, pack_memory, unpack_history, unpack_memory

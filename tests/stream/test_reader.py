@@ -14,7 +14,7 @@ from otel_loopguard import conventions
 from otel_loopguard.conventions import Event, Record
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.replay.packed import pack_span
 from otel_loopguard.stream.reader import Ending, RecordReader, read_ending
 from otel_loopguard.stream.record import CallRecord

@@ -14,7 +14,7 @@ from otel_loopguard.core.decision import finding_id
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.replay.call_record import CallRecordReader
 from otel_loopguard.stream.events import Integrity, Nudged, RunEnd, RunEvent
 from otel_loopguard.stream.record import CallRecord

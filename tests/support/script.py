@@ -14,10 +14,10 @@ from otel_loopguard.core.decision import Closing, Decision, Finding, NudgeOutcom
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Fingerprinter, Keyring, SecretKey, fingerprinter
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.core.reader import CallReader
-from otel_loopguard.core.run_memory import RunMemory
 
 __all__ = ["KEYS", "Failure", "Run", "Step", "run", "step"]
 

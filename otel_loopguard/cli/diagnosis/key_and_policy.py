@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from otel_loopguard import names
 from otel_loopguard.config import Settings
-from otel_loopguard.core.policy_text import parse_policy
+from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import KeySettingError, PolicyError
 from otel_loopguard.keys import load_keyring, text_of
 

@@ -12,11 +12,11 @@ import msgspec
 
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.decision import Action, Finding, Kind
-from otel_loopguard.core.entry import Entry
-from otel_loopguard.core.episode import LASTING, Subject
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
+from otel_loopguard.core.past.episode import LASTING, Subject
+from otel_loopguard.core.past.turn import TurnMark
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.turn import TurnMark
 
 __all__ = ["LASTING", "After", "Before", "Detector", "Judged", "Moment", "TurnOver", "finding_on", "one_a_turn"]
 

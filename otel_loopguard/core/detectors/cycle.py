@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.turn import TurnMark, Turns
 from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
 from otel_loopguard.core.tag import symbol_of
-from otel_loopguard.core.turn import TurnMark, Turns
 
 from ._base import Before, Judged, Moment, TurnOver
 

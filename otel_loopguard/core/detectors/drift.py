@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
+from otel_loopguard.core.past.refusal import AFTER_WORK, IN_VAIN, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.refusal import AFTER_WORK, IN_VAIN, MEASURE
 from otel_loopguard.core.words import LONG_ENOUGH, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn

@@ -14,8 +14,8 @@ from typing import Final
 
 from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.run_memory import handoff_symbol
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.run_memory import handoff_symbol
 
 from ._base import Before, Judged, Moment
 

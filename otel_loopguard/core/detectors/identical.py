@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
-from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
 from ._base import After, Before, Judged, Moment, finding_on, one_a_turn

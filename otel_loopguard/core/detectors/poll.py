@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
-from otel_loopguard.core.episode import Subject
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.episode import Subject
+from otel_loopguard.core.past.standing import Standing, over_budget
 from otel_loopguard.core.policy import Policy, PollRule, ToolPolicy
-from otel_loopguard.core.standing import Standing, over_budget
 
 from ._base import LASTING, After, Before, Judged, Moment, finding_on
 

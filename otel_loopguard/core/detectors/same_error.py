@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.entry import Entry
-from otel_loopguard.core.episode import Subject
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
+from otel_loopguard.core.past.episode import Subject
+from otel_loopguard.core.past.refusal import APART, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.refusal import APART, MEASURE
 
 from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 

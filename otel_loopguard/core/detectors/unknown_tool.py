@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from otel_loopguard.core.decision import Kind
-from otel_loopguard.core.entry import Entry
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
 from ._base import After, Before, Judged, Moment, finding_on, one_a_turn

@@ -14,8 +14,8 @@ from typing import Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
+from otel_loopguard.core.past.run_memory import idempotency_of
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.run_memory import idempotency_of
 from otel_loopguard.core.tag import key_of
 
 from ._base import LASTING, Before, Judged, Moment, finding_on

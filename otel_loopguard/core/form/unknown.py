@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from .call import UnknownReason
+from otel_loopguard.core.call import UnknownReason
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_DIGITS", "MAX_NODES", "Unknown", "UnreadableError"]
 

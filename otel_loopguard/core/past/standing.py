@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from .call import Outcome, ToolCall
+from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.policy import PollRule, ToolPolicy
+from otel_loopguard.core.tag import key_of, tag_of
+
 from .entry import Entry
 from .memory import Seen
-from .policy import PollRule, ToolPolicy
-from .tag import key_of, tag_of
 
 __all__ = ["Standing", "brings_unseen", "over_budget", "unseen_items"]
 

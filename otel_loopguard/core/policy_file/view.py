@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from otel_loopguard.core.policy import ProgressRule
+
 from .document import Place, render
-from .policy import ProgressRule
-from .policy_fold import Origin, ToolSettings
-from .policy_grammar import ONLY_FOR
-from .policy_text import PolicyReading
+from .fold import Origin, ToolSettings
+from .grammar import ONLY_FOR
+from .text import PolicyReading
 
 __all__ = ["Setting", "ToolView", "policy_settings", "view"]
 

@@ -23,7 +23,8 @@ from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType, SimpleNamespace
 from typing import Final, cast
 
-from .call import ABSENT
+from otel_loopguard.core.call import ABSENT
+
 from .jcs import Pairs, object_of, write
 from .number import number_text
 from .uniform import uniform

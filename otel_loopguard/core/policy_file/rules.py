@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
+from otel_loopguard.core.policy import KeyPath, ToolKind
 from otel_loopguard.errors import PolicyError
 
 from .document import Path
-from .policy import KeyPath, ToolKind
-from .policy_fold import WINDOWED, Folded, ToolSettings
-from .policy_grammar import ONLY_FOR, WrittenArguments, WrittenPolicy, WrittenTool
-from .policy_shape import Reading
+from .fold import WINDOWED, Folded, ToolSettings
+from .grammar import ONLY_FOR, WrittenArguments, WrittenPolicy, WrittenTool
+from .shape import Reading
 
 __all__ = ["contradictions"]
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .canonical import Unknown, encode
-from .policy import STRICT, KeyPath, ResultRules
+from otel_loopguard.core.canonical import Unknown, encode
+from otel_loopguard.core.policy import STRICT, KeyPath, ResultRules
+from otel_loopguard.core.words import MAX_DEPTH
+
 from .volatile import mask, may_be_volatile
-from .words import MAX_DEPTH
 
 __all__ = ["compared"]
 

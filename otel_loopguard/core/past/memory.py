@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
-from .tag import FAILED
+from otel_loopguard.core.tag import FAILED
 
 __all__ = ["Outcomes", "Recent", "Seen"]
 

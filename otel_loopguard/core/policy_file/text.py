@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import PolicyError
 
 from .document import Path, Place, read_document
-from .policy import Policy
-from .policy_fold import Folded, fold
-from .policy_grammar import POLICY, WrittenPolicy
-from .policy_rules import contradictions
-from .policy_shape import Reading
+from .fold import Folded, fold
+from .grammar import POLICY, WrittenPolicy
+from .rules import contradictions
+from .shape import Reading
 
 __all__ = ["PolicyReading", "parse_policy", "read_policy"]
 

@@ -19,10 +19,11 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
+from otel_loopguard.core.policy import ArgumentRules, KeyPath
+
 from .jcs import Pairs, object_of, write
 from .number import rounded
 from .parse import parse
-from .policy import ArgumentRules, KeyPath
 from .uniform import composed, uniform
 from .unknown import MAX_DEPTH, UnreadableError
 

@@ -10,9 +10,10 @@ from typing import Final
 
 import msgspec
 
-from .decision import Finding, Kind, NudgeOutcome, NudgeResult
+from otel_loopguard.core.decision import Finding, Kind, NudgeOutcome, NudgeResult
+from otel_loopguard.core.tag import kept_name, symbol_of
+
 from .entry import Entry
-from .tag import kept_name, symbol_of
 from .turn import TurnMark
 
 __all__ = ["EPISODE_LIMIT", "LASTING", "Episode", "Episodes", "Subject"]

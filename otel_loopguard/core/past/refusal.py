@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
+from otel_loopguard.core.tag import short
+
 from .entry import Entry
-from .tag import short
 
 __all__ = ["APART", "MEASURE", "REASON_LIMIT", "Reason", "Refusals"]
 

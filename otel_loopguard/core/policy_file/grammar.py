@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypedDict
 
-from .policy import KeyPath, Mode, Profile, ToolKind
-from .policy_section import Field, list_of, map_of, section, word_or
-from .policy_shape import Shape, choice, constant, data, duration, field_path, flag, integer, regular_expression, text
+from otel_loopguard.core.policy import KeyPath, Mode, Profile, ToolKind
+
+from .section import Field, list_of, map_of, section, word_or
+from .shape import Shape, choice, constant, data, duration, field_path, flag, integer, regular_expression, text
 
 __all__ = [
     "ONLY_FOR", "POLICY", "WrittenArguments", "WrittenDefaults", "WrittenPolicy", "WrittenPoll", "WrittenProgress",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from otel_loopguard.errors import PolicyError
 
 from .document import Node, Path, shown
-from .policy_shape import Reading, Shape, quoted, wrong
+from .shape import Reading, Shape, quoted, wrong
 
 __all__ = ["Field", "list_of", "map_of", "section", "word_or"]
 

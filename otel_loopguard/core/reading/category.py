@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .call import Category
-from .policy import ToolKind
+from otel_loopguard.core.call import Category
+from otel_loopguard.core.policy import ToolKind
 
 __all__ = ["category_of"]
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final, Literal
 
-from .document import Path
-from .policy import (
+from otel_loopguard.core.policy import (
     LENIENT,
     STRICT,
     ArgumentRules,
@@ -27,7 +26,9 @@ from .policy import (
     SameErrorRule,
     ToolPolicy,
 )  # fmt: skip
-from .policy_grammar import WrittenArguments, WrittenDefaults, WrittenPolicy, WrittenTool
+
+from .document import Path
+from .grammar import WrittenArguments, WrittenDefaults, WrittenPolicy, WrittenTool
 
 __all__ = ["BUILT_IN", "WINDOWED", "Folded", "Origin", "Source", "ToolSettings", "fold"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .document import Path, Place, render
-from .policy_fold import Folded, ToolSettings
-from .policy_grammar import SMALLEST_WINDOW, WrittenTool
-from .policy_text import PolicyReading
+from .fold import Folded, ToolSettings
+from .grammar import SMALLEST_WINDOW, WrittenTool
+from .text import PolicyReading
 
 __all__ = ["Advice", "advice"]
 

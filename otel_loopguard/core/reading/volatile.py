@@ -5,9 +5,9 @@ duration after "in" or "took", a process id or a line that a shell counts for it
 happened; "42 %", "3 failed", "2 of 9", a version, a price or a plain date are what the tool was asked for. So each
 pattern below needs its word or its shape, and whatever has neither is content.
 
-Every pattern has a hint beside it: a plain text with little behind it, which a search finds or misses at the speed of
-one for a character. Only where the hint is found is the pattern tried, because results are long and this runs on the
-host's time.
+Every pattern has a word beside it and a hint: plain texts, with little behind them, which a search finds or misses at
+the speed of one for a character. Only where both are found is the pattern tried, because results are long and this runs
+on the host's time.
 """
 
 from __future__ import annotations
@@ -44,57 +44,62 @@ def _after(*words: str) -> str:
 class _Shape(NamedTuple):
     """A volatile part of a text."""
 
+    word: str
+    """Stands, in lower case, in every text with such a part, and in the JSON of any data with such a text."""
     hint: Callable[[str], object]
-    """Finds, in lower case, what stands in any text with such a part, and in the JSON of any data with such a text."""
-    second: Callable[[str], object]
-    """Finds another such thing; asked where the first is found."""
+    """Finds more of the same; asked where the word is found."""
     pattern: re.Pattern[str]
+    second: Callable[[str], object]
+    """Finds what else such a part needs, before the pattern is tried on the text."""
 
 
-def _shape(pattern: str, hint: str, second: str = "") -> _Shape:
-    return _Shape(re.compile(hint).search, re.compile(second).search, re.compile(pattern))
+def _shape(pattern: str, word: str, hint: str = "", second: str = "") -> _Shape:
+    return _Shape(word, re.compile(hint).search, re.compile(pattern), re.compile(second).search)
 
 
 _SHAPES: Final = (
     # A temporary path whose last part holds a digit or mixes capitals in: the random part of a made-up name.
-    _shape(rf"/tmp/{_MADE_UP}", r"/tmp/"),  # noqa: S108 - looked for, not used
-    _shape(rf"/folders/{_MADE_UP}", r"/folders/"),
+    _shape(rf"/tmp/{_MADE_UP}", "/tmp/"),  # noqa: S108 - looked for, not used
+    _shape(rf"/folders/{_MADE_UP}", "/folders/"),
     # Addresses and random ids, told by their shape.
     _shape(
         r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+        "-",
         r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-",
     ),
-    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", r"0x[0-9a-f]{6}"),
+    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", "0x", r"0x[0-9a-f]{6}"),
     # A date with a time of day, with its zone: the forms of `date` and of web server logs, then ISO 8601.
     _shape(
         rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
         rf"{_MONTH}\w*[ /-]+\d{{1,4}}"
         rf"(?:[ /-]\d{{4}})?[ :]+\d{{1,2}}{_MINUTES}(?: ?[A-Z]{{3,4}}\b| ?[+-]\d{{4}}\b)?(?: \d{{4}}\b)?",
+        ":",
         _TIME,
         rf"{_MONTH.lower()}\w*[ /-]+\d",
     ),
     _shape(
         rf"\d{{4}}(?<!\w\d{{4}})[-/]\d{{2}}[-/]\d{{2}}[T ]\d{{1,2}}{_MINUTES}"
         r"(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?(?![\w:])",
+        ":",
         _TIME,
         r"[-/]\d\d[t ]\d",
     ),
-    _shape(rf"\d(?<![\w:.]\d)\d?{_MINUTES}(?: ?[AaPp][Mm]\b)?(?![\w:])", _TIME),
+    _shape(rf"\d(?<![\w:.]\d)\d?{_MINUTES}(?: ?[AaPp][Mm]\b)?(?![\w:])", ":", _TIME),
     # A duration, told by the word before or after it.
-    _shape(rf"{_after('in ', 'in ~')}{_AMOUNT}\b", r"in ~?\d"),
-    _shape(rf"{_after('took ', 'took ~', 'took: ', 'took: ~')}{_AMOUNT}\b", r"took:? ~?\d"),
-    _shape(rf"{_after('after ', 'after ~')}{_AMOUNT}\b", r"after ~?\d"),
-    _shape(rf"{_after('elapsed ', 'elapsed ~', 'elapsed: ', 'elapsed: ~')}{_AMOUNT}\b", r"elapsed:? ~?\d"),
+    _shape(rf"{_after('in ', 'in ~')}{_AMOUNT}\b", "in ", r"in ~?\d"),
+    _shape(rf"{_after('took ', 'took ~', 'took: ', 'took: ~')}{_AMOUNT}\b", "took", r"took:? ~?\d"),
+    _shape(rf"{_after('after ', 'after ~')}{_AMOUNT}\b", "after ", r"after ~?\d"),
+    _shape(rf"{_after('elapsed ', 'elapsed ~', 'elapsed: ', 'elapsed: ~')}{_AMOUNT}\b", "elapsed", r"elapsed:? ~?\d"),
     _shape(rf"\d(?<!\d\d){_AMOUNT}(?= ago\b)", " ago"),
     # Numbers that a system gives out, told by the word before them.
-    _shape(rf"{_any_case('pid')}(?<!\w[pP]..)[ :=#]{{0,2}}\d+\b", r"pid[ :=#]{0,2}\d"),
-    _shape(rf"{_any_case('attempt')}(?<!\w[aA]......)[ :=#]{{0,2}}\d+\b", r"attempt[ :=#]{0,2}\d"),
-    _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", r"port[ :=]{1,2}\d"),
-    _shape(r"sh: line \d+(?=:)", r"sh: line \d"),
+    _shape(rf"{_any_case('pid')}(?<!\w[pP]..)[ :=#]{{0,2}}\d+\b", "pid", r"pid[ :=#]{0,2}\d"),
+    _shape(rf"{_any_case('attempt')}(?<!\w[aA]......)[ :=#]{{0,2}}\d+\b", "attempt", r"attempt[ :=#]{0,2}\d"),
+    _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", "port", r"port[ :=]{1,2}\d"),
+    _shape(r"sh: line \d+(?=:)", "sh: line "),
 )
 """In the order in which they are masked: what may hold another stands before it."""
 
-_SHAPES_OF_ERRORS: Final = (*_SHAPES, _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", r"line \d"))
+_SHAPES_OF_ERRORS: Final = (*_SHAPES, _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"))
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +112,7 @@ def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, .
     if rules != "standard":
         return rules != "none"
     lower = text.lower()
-    return any(hint(lower) and second(lower) for hint, second, _ in (_SHAPES_OF_ERRORS if error else _SHAPES))
+    return any(word in lower and hint(lower) for word, hint, _, _ in (_SHAPES_OF_ERRORS if error else _SHAPES))
 
 
 def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> str:
@@ -121,7 +126,7 @@ def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, err
     if rules != "standard":
         return _declared(rules).sub(MASK, text) if rules else text
     lower = text.lower()
-    for hint, second, pattern in _SHAPES_OF_ERRORS if error else _SHAPES:
-        if hint(lower) and second(lower):
+    for word, hint, pattern, second in _SHAPES_OF_ERRORS if error else _SHAPES:
+        if word in lower and hint(lower) and second(lower):
             text = pattern.sub(MASK, text)
     return text

@@ -10,9 +10,10 @@ from typing import Final
 
 import msgspec
 
-from .call import Turn
+from otel_loopguard.core.call import Turn
+from otel_loopguard.core.tag import symbol_of, tag_of
+
 from .entry import Entry
-from .tag import symbol_of, tag_of
 
 __all__ = ["CALL_LIMIT", "TurnMark", "Turns", "mark_of", "token_of"]
 

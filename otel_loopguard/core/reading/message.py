@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from otel_loopguard.core.words import leaves
+
 from .volatile import MASK, mask
-from .words import leaves
 
 __all__ = ["message_key", "message_shape"]
 

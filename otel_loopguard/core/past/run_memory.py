@@ -11,10 +11,11 @@ from typing import Final
 
 import msgspec
 
-from .call import ToolCall
+from otel_loopguard.core.call import ToolCall
+from otel_loopguard.core.tag import key_of, name_tag, number_of, tag_of
+
 from .entry import Entry
 from .memory import Recent
-from .tag import key_of, name_tag, number_of, tag_of
 
 __all__ = ["RunMemory", "Written", "handoff_symbol", "idempotency_of"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from .call import Category, Outcome, OutcomeKind, ToolCall
-from .policy import ToolKind
-from .tag import FAILED, MASK, key_of, number_of, print_of, salt_of
-from .words import near
+from otel_loopguard.core.call import Category, Outcome, OutcomeKind, ToolCall
+from otel_loopguard.core.policy import ToolKind
+from otel_loopguard.core.tag import FAILED, MASK, key_of, number_of, print_of, salt_of
+from otel_loopguard.core.words import near
 
 __all__ = ["Entry", "answer_of", "entry_of"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .call import UnknownReason
+from otel_loopguard.core.call import UnknownReason
 
 __all__ = ["CUT_HINT", "FIRST_CHARACTERS", "is_withheld_at", "withheld"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .policy_grammar import POLICY
+from .grammar import POLICY
 
 __all__ = ["policy_schema"]
 

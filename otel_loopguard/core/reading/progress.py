@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Final
 
-from .policy import KeyPath, ProgressRule
+from otel_loopguard.core.policy import KeyPath, ProgressRule
 
 __all__ = ["at_path", "items_at", "measure_of"]
 

@@ -1,0 +1,1 @@
+"""What canonical arguments are made of: reading, the normal form, numbers, the two ways of writing."""

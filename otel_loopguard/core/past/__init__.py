@@ -1,0 +1,1 @@
+"""What a history is made of: calls, turns, episodes, standings and bounded memories."""

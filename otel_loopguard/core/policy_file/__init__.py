@@ -1,0 +1,1 @@
+"""The policy file: text in, a policy with the source of every value out."""

@@ -1,0 +1,1 @@
+"""What a result says, told in flags, numbers and comparable text."""
