@@ -6,12 +6,11 @@ has a bound, and forgetting the oldest is part of the rules (a forgotten call co
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from .call import Outcome, ToolCall
+from .past.calls import Calls, weight_of
 from .past.entry import Entry, entry_of
 from .past.episode import Episodes
 from .past.memory import Outcomes, Recent, Seen
@@ -22,7 +21,7 @@ from .past.state import HistoryState
 from .past.turn import TurnMark, Turns
 from .policy import PollRule, ToolPolicy
 from .tag import kept_name, number_of, tag_of
-from .words import SKETCH_SIZE, retold
+from .words import retold
 
 __all__ = ["DETAIL_LIMIT", "History", "RunMemory"]
 
@@ -35,8 +34,6 @@ _STANDINGS: Final = 16
 _LISTS: Final = 16
 _LONGEST_NAME: Final = 64
 """Characters of a tool's name: longer ones are told apart by their tags alone."""
-_SKETCHES: Final = 12
-"""Calls whose word sketch is kept."""
 _NO_BUDGET: Final = PollRule()
 
 # A run that waits for its next call is kept as bytes: so many at most while it is short, so many ever. What does not
@@ -46,39 +43,28 @@ _IDLE_BYTES: Final = 2560
 _MOST_BYTES: Final = 8192
 _FIXED_BYTES: Final = 170
 _TAG_BYTES: Final = 4
-_ENTRY_BYTES: Final = 23
-_SKETCH_BYTES: Final = 3
-_MOST_ENTRY_BYTES: Final = _ENTRY_BYTES + 3 * _TAG_BYTES
-_MOST_SKETCH_BYTES: Final = _SKETCH_BYTES + SKETCH_SIZE * _TAG_BYTES
 
 
-class History:
+class History(Calls):
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "asked", "barren", "by_key", "by_tool", "dropped", "entries", "episodes", "idle_since", "idle_turns",
-        "last_tool", "memory", "news", "outcomes", "place", "refusals", "resets", "said", "seen", "standings", "turns",
+        "asked", "barren", "episodes", "idle_since", "idle_turns", "last_tool", "memory", "outcomes", "place",
+        "refusals", "said", "seen", "standings", "turns",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory | None = None) -> None:
+        super().__init__()
         self.memory = RunMemory() if memory is None else memory
         self.place = 0
         """Calls so far."""
-        self.dropped = 0
-        """Calls whose detail was dropped."""
         self._fill(HistoryState())
 
     def _fill(self, state: HistoryState) -> None:
         self.turns = Turns(state.turn)
         self.last_tool = state.last_tool
         """Name of the newest call's tool."""
-        self.entries: deque[Entry] = deque()
-        self.by_key: dict[int, list[Entry]] = {}
-        self.by_tool: dict[int, list[Entry]] = {}
-        self.resets: deque[Entry] = deque()
-        """The calls in detail that may have changed the world."""
-        self.news: deque[Entry] = deque()
-        """The calls in detail that taught something."""
+        self.clear()
         self.outcomes = Outcomes(_OUTCOMES, state.outcomes)
         self.seen = Seen(_SEEN, state.seen)
         """Items, states and pages."""
@@ -117,110 +103,14 @@ class History:
         history.place, history.dropped = state.place, state.dropped
         history._fill(state)
         for entry in state.entries:
-            history._index(entry)
+            history.index(entry)
         opened = len(state.entries) - state.open_calls
         history.turns.restore(state.marks, state.entries[opened:], state.token, state.row)
         return history
 
-    # Questions ----------------------------------------------------------------------------------------------------
-
     def turn_of(self, call: ToolCall) -> int:
         """The number of the turn in which a call would stand."""
         return self.turns.number if self.turns.continues(call.turn) else self.turns.number + 1
-
-    def streak(self, key: int, turn: int, window: int) -> list[Entry]:
-        """Equal calls with equal results and nothing new in between that stand before ``turn``, newest first.
-
-        One for each turn; passing failures and missing results are skipped, they neither count nor break.
-        """
-        found: list[Entry] = []
-        last_turn = turn
-        for entry in reversed(self.by_key.get(key, ())):
-            if entry.turn < turn - window:
-                break
-            if entry.turn < last_turn and entry.counts:
-                found.append(entry)
-                last_turn = entry.turn
-            if not entry.linked and entry.counts and entry.turn < turn:
-                break
-        return found
-
-    def reset_between(self, earlier: Entry, turn: int) -> bool:
-        """Whether anything that may have changed the world ended since ``earlier`` and in a turn before ``turn``.
-
-        A sibling of the earlier call counts, one of the repeat does not.
-        """
-        for entry in reversed(self.resets):
-            if entry.turn < earlier.turn:
-                return False
-            if entry.turn >= turn or (entry.key is not None and entry.key == earlier.key):
-                continue
-            if not entry.rewords(earlier):
-                return True
-        return False
-
-    def news_within(self, after: int, until: int) -> bool:
-        """Whether a first-time read brought an unseen result in a turn after ``after`` and up to ``until``."""
-        for entry in reversed(self.news):
-            if entry.turn <= after:
-                return False
-            if entry.turn <= until:
-                return True
-        return False
-
-    def repeats(self, key: int, turn: int, window: int) -> int:
-        """How often a key stands in the window before and in a turn."""
-        count = 0
-        for entry in reversed(self.by_key.get(key, ())):
-            if entry.turn < turn - window:
-                break
-            count += 1
-        return count
-
-    def of_tool(self, tool: int, turn: int, window: int) -> Iterator[Entry]:
-        """The tool's calls in the window, newest first."""
-        for entry in reversed(self.by_tool.get(tool, ())):
-            if entry.turn < turn - window:
-                return
-            yield entry
-
-    def last_word(self, tool: int) -> Entry | None:
-        """The tool's newest call that was executed: our own answers are none of its words."""
-        for entry in reversed(self.by_tool.get(tool, ())):
-            if entry.outcome != "ours":
-                return entry
-        return None
-
-    def brings_new(self, entry: Entry) -> bool:
-        """Whether the newest call brought something new, and not only the answer to an earlier one in other words."""
-        if not entry.resets and not entry.news:
-            return False
-        return not any(entry.rewords(one) for one in self.by_tool[entry.tool] if one is not entry)
-
-    def changed_between(self, tool: int, earlier: Entry, later_turn: int) -> bool:
-        """Whether another tool may have changed the world from the turn of ``earlier`` on and before ``later_turn``."""
-        for entry in reversed(self.resets):
-            if entry.turn < earlier.turn:
-                return False
-            if entry.tool != tool and entry.turn < later_turn:
-                return True
-        return False
-
-    def worked_since(self, place: int, refused: Entry) -> bool:
-        """Whether work was accepted after a place: a payload or a write, or a success of the refused call's tool.
-
-        The latter only where that call has no payload: reading between two refused edits is no work.
-        """
-        for entry in reversed(self.entries):
-            if entry.place <= place:
-                return False
-            if entry.refusal or entry.thought or entry.outcome not in ("ok", "empty"):
-                continue
-            if entry.payload or entry.kind == "write":
-                return True
-            if entry.tool == refused.tool and entry.outcome == "ok" and not refused.payload:
-                return True
-        return False
 
     # Recording ----------------------------------------------------------------------------------------------------
 
@@ -237,7 +127,7 @@ class History:
         self.said = outcome.said
         if entry.refusal and entry.outcome != "ours":
             self.refusals.add(entry, partial(self.worked_since, refused=entry))
-        self._index(entry)
+        self.index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)
         if call.tool != self.last_tool:
@@ -336,31 +226,20 @@ class History:
         last = self.entries[-1].answer
         return (entry.answer is not None and entry.answer == last) or retold(outcome.said, self.said)
 
-    def _index(self, entry: Entry) -> None:
-        self.entries.append(entry)
-        if entry.key is not None:
-            self.by_key.setdefault(entry.key, []).append(entry)
-        self.by_tool.setdefault(entry.tool, []).append(entry)
-        if entry.resets:
-            self.resets.append(entry)
-        elif entry.news:
-            self.news.append(entry)
-
     def _make_room(self) -> None:
         """Drop what is older than the bounds, of a call first its sketch and then its detail."""
-        if len(self.entries) > _SKETCHES:
-            self.entries[-_SKETCHES - 1].words = ()
+        self.drop_sketches()
         if len(self.entries) > DETAIL_LIMIT:
-            self._drop_oldest()
+            self.drop_oldest()
         if self.place > _IDLE_CALLS and not (self.seen.numbers or self.episodes.held or self.memory.writes.values):
             return  # what else there can be, all of it at its bound, leaves room enough
         spare = (_IDLE_BYTES if self.place <= _IDLE_CALLS else _MOST_BYTES) - self._elsewhere()
-        if spare >= _MOST_ENTRY_BYTES * len(self.entries) + _MOST_SKETCH_BYTES * min(_SKETCHES, len(self.entries)):
+        if spare >= self.bytes_at_most():
             return
-        spare -= sum(map(_weight, self.entries))
+        spare -= self.bytes()
         while spare < 0 and len(self.entries) > len(self.turns.open) + 1:
-            spare += _weight(self.entries[0])
-            self._drop_oldest()
+            spare += weight_of(self.entries[0])
+            self.drop_oldest()
         while spare < 0 and self.seen.numbers:
             self.seen.forget()
             spare += _TAG_BYTES
@@ -379,17 +258,6 @@ class History:
             + self.memory.weight
         )
 
-    def _drop_oldest(self) -> None:
-        """Drop the oldest call's detail."""
-        oldest = self.entries.popleft()
-        self.dropped += 1
-        if oldest.key is not None:
-            _drop_first(self.by_key, oldest.key)
-        _drop_first(self.by_tool, oldest.tool)
-        for index in (self.resets, self.news):
-            if index and index[0] is oldest:
-                index.popleft()
-
     def end_turn(self, limit: int) -> TurnMark:
         """Close the open turn; ``limit`` turns stay as symbols."""
         mark = self.turns.end(limit)
@@ -399,18 +267,3 @@ class History:
             self.idle_since = self.idle_since if self.idle_turns else mark.first
             self.idle_turns += 1
         return mark
-
-
-def _drop_first(index: dict[int, list[Entry]], name: int) -> None:
-    held = index[name]
-    del held[0]
-    if not held:
-        del index[name]
-
-
-def _weight(entry: Entry) -> int:
-    """Bytes that a call in detail takes in a state, at most."""
-    weight = _ENTRY_BYTES + (0 if entry.error is None else _TAG_BYTES) + (0 if entry.shape is None else _TAG_BYTES)
-    if entry.group is not None and (entry.key is None or entry.group != entry.key >> 32):
-        weight += _TAG_BYTES
-    return weight + _SKETCH_BYTES + _TAG_BYTES * len(entry.words) if entry.words else weight
