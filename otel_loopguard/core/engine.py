@@ -34,8 +34,8 @@ from .tag import key_of, name_tag
 
 __all__ = ["MARK_LIMIT", "Engine"]
 
-MARK_LIMIT: Final = 64
-"""Turns remembered as symbols, however long the laps are that a policy asks for."""
+MARK_LIMIT: Final = 192
+"""Turns remembered as symbols, however long the laps are that a policy asks for: three of the longest, 64 turns."""
 
 _STRENGTH: Final = {"info": 0, "nudge": 1, "stop": 2}
 _ALLOW: Final = Allow()

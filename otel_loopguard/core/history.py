@@ -41,6 +41,7 @@ _NO_BUDGET: Final = PollRule()
 _IDLE_CALLS: Final = 32
 _IDLE_BYTES: Final = 2560
 _MOST_BYTES: Final = 8192
+_USUAL_TURNS: Final = 64
 _FIXED_BYTES: Final = 170
 _TAG_BYTES: Final = 4
 
@@ -231,7 +232,8 @@ class History(Calls):
         self.drop_sketches()
         if len(self.entries) > DETAIL_LIMIT:
             self.drop_oldest()
-        if self.place > _IDLE_CALLS and not (self.seen.numbers or self.episodes.held or self.memory.writes.values):
+        rare = self.seen.numbers or self.episodes.held or self.memory.writes.values
+        if self.place > _IDLE_CALLS and not rare and len(self.turns.marks) <= _USUAL_TURNS:
             return  # what else there can be, all of it at its bound, leaves room enough
         spare = (_IDLE_BYTES if self.place <= _IDLE_CALLS else _MOST_BYTES) - self._elsewhere()
         if spare >= self.bytes_at_most():

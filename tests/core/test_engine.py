@@ -355,8 +355,8 @@ def test_a_hundred_thousand_calls_take_no_more_than_a_hundred() -> None:
             assert sum(map(len, history.by_tool.values())) == len(history.entries)
             assert sum(map(len, history.by_key.values())) == sum(one.key is not None for one in history.entries)
             assert max(len(history.resets), len(history.news), len(history.turns.open)) <= 64
-            assert len(history.turns.marks) <= 64
-            assert sum(history.turns.symbols.values()) <= 64
+            assert len(history.turns.marks) <= 32
+            assert sum(history.turns.symbols.values()) <= 32
             assert len(history.outcomes.pairs) <= 256
             assert max(len(history.outcomes._calls), len(history.outcomes._answers)) <= 256
             assert len(history.seen.numbers) <= 256

@@ -23,6 +23,8 @@ from otel_loopguard.stream.codec import VERSION, pack_history, pack_memory, unpa
 from tests.support.chance import POLICY, chance_call, chance_outcome, chances, fingerprint
 
 ENGINE = Engine(parse_policy(POLICY))
+LONG = Engine(parse_policy(f"window: 64\ndefaults: {{cycle: {{max_period: 64}}}}{POLICY}"))
+"""With a policy that asks for the most turns."""
 IDLE_LIMIT = 2560
 LIMIT = 8192
 
@@ -98,7 +100,8 @@ def polling(chance: Random, tool: str) -> tuple[ToolCall, Outcome]:
         pytest.param([(paging, "loans"), (polling, "parcel"), (failing, "grep"), (failing, "lend")], id="all of it"),
     ],
 )
-def test_the_worst_runs_are_bounded(tools: list[tuple[object, str]]) -> None:
+@pytest.mark.parametrize("engine", [ENGINE, LONG], ids=["short laps", "long laps"])
+def test_the_worst_runs_are_bounded(tools: list[tuple[object, str]], engine: Engine) -> None:
     """Runs made to take room: nothing repeats, everything is remembered, names are as long as names are."""
     chance = chances(7)
     history = History()
@@ -106,7 +109,7 @@ def test_the_worst_runs_are_bounded(tools: list[tuple[object, str]]) -> None:
     for number in range(700):
         make, tool = tools[number % len(tools)]
         call, outcome = make(chance, tool.ljust(64, "x") if tool.startswith("tool") else tool)  # type: ignore[operator]
-        ENGINE.record(history, call, outcome)
+        engine.record(history, call, outcome)
         sizes.append(len(pack_history(history)) + len(pack_memory(history.memory)))
     assert max(sizes[:32]) <= IDLE_LIMIT
     assert max(sizes) <= LIMIT

@@ -107,6 +107,14 @@ def test_thresholds() -> None:
     assert found == [(6, "nudge", "cycle"), (8, "stop", "cycle")]
 
 
+def test_the_longest_lap_that_a_policy_may_ask_for() -> None:
+    """Sixty-four turns, twice told, three times stopped."""
+    policy = "window: 64\ndefaults: {cycle: {max_period: 64}, identical: {nudge: 63, stop: 64, in_a_row: 64}}"
+    rows: list[Row] = [("check", {"valve": number}, f"{number} is shut") for number in range(64)] * 3
+    found = [one for one in run(rows, policy).said if one[2] == "cycle"]
+    assert found == [(128, "nudge", "cycle"), (192, "stop", "cycle")]
+
+
 def test_two_cycles_of_one_length_are_two_episodes() -> None:
     """A round that was told says nothing of another round later."""
     found = [one for one in run(lap("ABABCDCD")).said if one[2] == "cycle"]
