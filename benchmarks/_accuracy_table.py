@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from accuracy import Results
+    from _results import Results
 
 __all__ = ["show"]
 

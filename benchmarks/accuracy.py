@@ -15,12 +15,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from _accuracy_table import show
-from _corpora import SOURCES, Corpus, corpora
+from _corpora import SOURCES, corpora
 from _harness import machine
+from _results import Results
 from _rulesets import ABLATIONS, PLAIN, Ours
 from _scores import ONE_SIDED, Judged, by_kind, found, score
 
@@ -37,29 +37,6 @@ LIMITS = {
 }
 """Highest shares that are good enough: of flagged runs that do not loop, of loops not flagged, of solved runs stopped
 or flagged at all, of weak models' runs with three equal calls and results not flagged, of clean runs stopped."""
-
-
-@dataclass
-class Results:
-    """What every set of rules said about every corpus."""
-
-    corpora: list[Corpus] = field(default_factory=list)
-    ours: dict[str, list[Judged]] = field(default_factory=dict)
-    """By corpus."""
-    plain: dict[str, dict[str, list[Judged]]] = field(default_factory=dict)
-    """By rule and corpus."""
-    ablated: dict[str, dict[str, list[Judged]]] = field(default_factory=dict)
-    """By the part that is off and corpus."""
-
-    def of_all(self, judged: Mapping[str, list[Judged]]) -> list[Judged]:
-        """One set of rules over all corpora."""
-        return [one for name in judged for one in judged[name]]
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds that were found, most often first."""
-        seen = [kind for one in self.of_all(self.ours) for kind in one.heard.kinds]
-        return sorted(dict.fromkeys(seen), key=lambda kind: (-seen.count(kind), kind))
 
 
 def measure(folders: Iterable[Path]) -> Results:
