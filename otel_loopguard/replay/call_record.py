@@ -28,6 +28,10 @@ from otel_loopguard.stream.record import CallRecord
 __all__ = ["CallRecordReader", "Fields"]
 
 _OURS: Final = "loopguard"
+_MOST: Final = (1 << 63) - 1
+"""Of a signed integer of 64 bits, as what counts and what tells time fits into everywhere."""
+_LEAST: Final = {"sequence": 0, "turn": -_MOST - 1, "parallel_group": -_MOST - 1, "start_ns": 0, "end_ns": 0}
+"""Of each field that may hold a whole number."""
 
 
 class Fields(msgspec.Struct, frozen=True):
@@ -68,7 +72,12 @@ class CallRecordReader:
 
     def read(self, line: bytes) -> CallRecord:
         """The call of a line that is known to be a JSON object; `RecordError` names the field that is wrong."""
-        return self._record(_decoded(self._decoder, line))
+        fields = _decoded(self._decoder, line)
+        for name, least in _LEAST.items():
+            value = getattr(fields, name)
+            if isinstance(value, int) and not least <= value <= _MOST:
+                raise RecordError(f"expected a whole number from {least} to {_MOST} - at `$.{name}`")
+        return self._record(fields)
 
     def _record(self, fields: Fields) -> CallRecord:
         reader = self._reader("", fields.run_id)

@@ -99,7 +99,20 @@ class Traces:
         self._by_run.close()
 
     def add(self, line: bytes) -> None:
-        """Take in one line; `RecordError` says what is wrong with it, and then nothing of it was taken."""
+        """Take in one line; `RecordError` says what is wrong with it, and then nothing of it was taken.
+
+        Raises `OSError` where calls that wait cannot be put aside, which no other line would change.
+        """
+        try:
+            self._add(line)
+        except (RecordError, OSError, MemoryError):
+            raise
+        except Exception as error:  # a line that nobody thought of costs itself alone
+            raise RecordError(
+                f"the line cannot be taken in ({type(error).__name__}), a mistake of otel-loopguard: please report it"
+            ) from error
+
+    def _add(self, line: bytes) -> None:
         names = member_names(line)
         if names & REQUESTS:
             self._add_request(parsed(line))
@@ -123,19 +136,25 @@ class Traces:
             yield RecordedRun(run_id, self._by_run.take(run_id), self._reasons.get(run_id, ""))
 
     def _add_request(self, document: object) -> None:
-        read = list(records(document))  # all of it before any of it is taken
-        for record in read:
+        endings: list[tuple[str, str]] = []
+        packed: list[tuple[str, bytes]] = []
+        for record in records(document):  # all of it before any of it is taken
             ending = read_ending(record)
             if ending is not None:
-                self._reasons[ending.run_id] = ending.reason or self._reasons.get(ending.run_id, "")
+                endings.append((ending.run_id, ending.reason))
                 continue
             span = self._spans.read(record)
             if span is not None:
-                self._by_trace.add(span.trace_id, pack_span(span, self._next()))
+                packed.append((span.trace_id, pack_span(span, self._next())))
+        for run_id, reason in endings:
+            self._reasons[run_id] = reason or self._reasons.get(run_id, "")
+        for trace_id, item in packed:
+            self._by_trace.add(trace_id, item)
 
     def _add_call(self, record: CallRecord, index: int) -> None:
+        item = pack_call(record, index)
+        self._by_run.add(record.run_id, item)
         self._first[record.run_id] = min(index, self._first.get(record.run_id, index))
-        self._by_run.add(record.run_id, pack_call(record, index))
 
     def _next(self) -> int:
         self._count += 1

@@ -183,6 +183,19 @@ def test_broken_lines_can_be_counted_instead(ran: Ran, tmp_path: Path) -> None:
     assert (code, out, err) == (0, "no tool calls found\n", f"warning: skipped 1 bad line: {path}:1: {reason}\n")
 
 
+@pytest.mark.parametrize("field", ["sequence", "turn", "parallel_group", "start_ns", "end_ns"])
+def test_a_number_out_of_range_is_a_bad_line(ran: Ran, field: str) -> None:
+    """Its place and the range are named, and it can be counted like any other bad line."""
+    big = json.dumps({"run_id": "r", "tool": "t", "arguments": {}, "observation": "[]", field: 10**30}).encode()
+    code, out, err = ran("-", stdin=big)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: -:1: expected a whole number from ")
+    assert f"to 9223372036854775807 - at `$.{field}`\n" in err
+    code, out, err = ran("--skip-bad", "--json", "-", stdin=big + b"\n" + lines(*loop("r", 3)))
+    assert (code, json.loads(out)["calls"]) == (0, 3)
+    assert err.startswith("warning: skipped 1 bad line: -:1: expected a whole number")
+
+
 def test_a_broken_file_can_be_skipped_too(ran: Ran, tmp_path: Path) -> None:
     """What could be read of a file that ends too early is judged, and so are the other files."""
     cut = tmp_path / "a.jsonl.gz"

@@ -16,6 +16,9 @@ from otel_loopguard.stream.record import CallRecord
 
 KEYS = Keyring(SecretKey(bytes(range(32))))
 
+TIME = "expected a whole number from 0 to 9223372036854775807"
+TURN = "expected a whole number from -9223372036854775808 to 9223372036854775807"
+
 
 def read(line: dict[str, Any] | str, policy: Policy | None = None) -> CallRecord:
     """The call of a line; run and tool are filled in."""
@@ -114,18 +117,32 @@ def test_attributes_serve_the_scope() -> None:
             '{"run_id": "r", "tool": "\\ud800", "sequence": "1"}',
             "expected `int | null`, got `str` - at `$.sequence`",
         ),
+        *((f'{{"run_id": "r", "tool": "x", "{name}": {value}}}', f"{TIME} - at `$.{name}`")
+          for name in ("sequence", "start_ns", "end_ns") for value in (-1, 1 << 63, 10**30)),
+        *((f'{{"run_id": "r", "tool": "x", "{name}": {value}}}', f"{TURN} - at `$.{name}`")
+          for name in ("turn", "parallel_group") for value in (-(1 << 63) - 1, 1 << 63, 10**30)),
+        ('{"run_id": "\\ud800", "tool": "x", "turn": ' + str(10**30) + "}", f"{TURN} - at `$.turn`"),
         ('{"run_id": "\\ud800", "tool": "x", "sequence": ' + "9" * 5000 + "}", "a number has too many digits"),
         (
             '{"run_id": "\\ud800", "tool": "x", "attributes": {"a": ' + "[" * 200_000 + "]" * 200_000 + "}}",
             "values are nested too deep",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_field_is_named(line: str, reason: str) -> None:
     """The field, what was expected and what was found; never the value."""
     with pytest.raises(RecordError) as raised:
         read(line)
     assert raised.value.reason == reason
+
+
+def test_whole_numbers_of_64_bits_are_taken() -> None:
+    """The largest and the smallest number that a field may hold."""
+    most, least = (1 << 63) - 1, -(1 << 63)
+    record = read(
+        f'{{"run_id": "r", "tool": "x", "sequence": {most}, "start_ns": 0, "end_ns": {most}, "turn": {least}}}'
+    )
+    assert (record.sequence, record.start_ns, record.end_ns, record.call.turn) == (most, 0, most, least)
 
 
 def test_run_keys_separate_runs() -> None:

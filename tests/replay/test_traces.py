@@ -22,6 +22,7 @@ from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
+from otel_loopguard.replay.call_record import Fields
 from otel_loopguard.replay.packed import pack_call, pack_span, unpack_call, unpack_span
 from otel_loopguard.replay.run import Report, judge
 from otel_loopguard.replay.source import find_sources
@@ -151,6 +152,35 @@ def test_nothing_is_taken_from_a_line_that_cannot_be_read() -> None:
     with pytest.raises(RecordError):
         traces.add(json.dumps(request(span("1", "a", **TOOL), {"traceId": "zz"})).encode())
     assert list(traces.runs()) == []
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from([10**30, -(10**30), 1 << 63, -1]) | st.floats()
+    | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(Fields.__struct_fields__), VALUES, max_size=6), st.booleans())
+def test_any_values_make_a_record_or_a_clear_error(fields: dict[str, object], whole: bool) -> None:  # noqa: FBT001
+    """Whatever stands in a field, the line is taken and judged, or `RecordError` says what is wrong with it."""
+    line = json.dumps({**fields, **({"run_id": "r", "tool": "t"} if whole else {})}).encode()
+    traces = Traces(Policy(), KEYS, "environment", MEMORY)
+    try:
+        traces.add(line)
+    except RecordError as error:
+        assert "a mistake of otel-loopguard" not in error.reason
+        assert list(traces.runs()) == []
+        return
+    assert [report.calls for run in traces.runs() for report in judge(run, Engine(Policy()))] == [1]
+
+
+def test_a_mistake_of_ours_is_the_error_of_a_line() -> None:
+    """What nobody thought of costs a line and names its type, not what it holds."""
+    traces = Traces(Policy(), KEYS, "everywhere", MEMORY)  # type: ignore[arg-type] # no such scope
+    with pytest.raises(RecordError, match=r"the line cannot be taken in \(\w+\), a mistake of otel-loopguard"):
+        traces.add(json.dumps(call("a")).encode())
 
 
 def test_deep_content_is_no_broken_line() -> None:
