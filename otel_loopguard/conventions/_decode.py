@@ -16,6 +16,7 @@ import msgspec
 
 from otel_loopguard.core.canonical import Unknown, load
 from otel_loopguard.core.form.placeholder import withheld
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.names import REDACTED
 
 from ._record import ABSENT, Record
@@ -86,9 +87,9 @@ _NO_FAILURE: Final = Failure(is_error=False, error_type=None, message=None)
 
 
 def name_of(value: object) -> str | None:
-    """A name or an id as text; None for what is empty or no scalar."""
+    """A name or an id as text of bounded length; None for what is empty or no scalar."""
     if isinstance(value, str):
-        return value or None
+        return bounded(value) or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -256,15 +257,16 @@ def tool_message(value: object) -> ToolMessage | None:
 
 
 def _message_repr(text: str) -> ToolMessage | None:
-    call_id = _MESSAGE_CALL_ID.search(text)
-    if call_id is None:
+    named = _MESSAGE_CALL_ID.search(text)
+    if named is None:
         return None
+    call_id = name_of(named[1])
     found = _MESSAGE_REPR.match(text)
     is_error = " status='error'" in text[found.end() - 1 :] if found else " status='error'" in text
     content = python_value(f"[{found[1]}]") if found else None
     if isinstance(content, list):
-        return ToolMessage(content[0], call_id[1] or None, is_error)
-    return ToolMessage(_MESSAGE_IDS.sub("", text), call_id[1] or None, is_error)
+        return ToolMessage(content[0], call_id, is_error)
+    return ToolMessage(_MESSAGE_IDS.sub("", text), call_id, is_error)
 
 
 def was_cut(value: object, limit: int | None) -> bool:

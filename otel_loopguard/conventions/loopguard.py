@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from otel_loopguard import names as own
+from otel_loopguard.core.identifier import bounded
 
 from ._decode import call_id_of, failure, name_of
 from ._record import ContentKeys, Event, Marks, RawCall, Record, Role
@@ -57,6 +58,7 @@ class Loopguard:
         """The call with our marks laid over it."""
         attributes = record.attributes
         turn = attributes.get(own.TURN)
+        turn = bounded(turn) if isinstance(turn, str) else turn
         marks = _marks(record)
         return msgspec.structs.replace(
             call,

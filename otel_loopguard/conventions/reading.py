@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from otel_loopguard.core.identifier import LONGEST, bounded
+
 from ._decode import is_hidden
 from ._record import ContentKeys, Convention, RawCall, Record, Role
 from .claude_code import ClaudeCode
@@ -82,6 +84,8 @@ def read(record: Record) -> RawCall | None:
         return None
     if not call.tool:
         call = msgspec.structs.replace(call, tool=record.name)
+    if len(call.tool) > LONGEST:  # a record's name, or a name that a family puts together
+        call = msgspec.structs.replace(call, tool=bounded(call.tool))
     if call.marks is None and not _OVERLAY.markers.isdisjoint(record.attributes):
         return _OVERLAY.overlay(call, record)
     return call
@@ -94,6 +98,8 @@ def role(record: Record) -> Role | None:
         other = convention.role(record)
         if other is not None:
             found = other if found is None else _joined(found, other)
+    if found is not None and found.agent is not None and len(found.agent) > LONGEST:  # a record's name
+        found = msgspec.structs.replace(found, agent=bounded(found.agent))
     return found
 
 

@@ -24,6 +24,7 @@ from otel_loopguard.conventions import RawCall
 from otel_loopguard.core import decision as engine
 from otel_loopguard.core.call import ABSENT, Absent, Turn
 from otel_loopguard.core.explain import REPORT_BLOCKED, Remaining, Words, tools_of
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.core.results import ResultLimits, Results
 from otel_loopguard.correlate import place
@@ -149,16 +150,12 @@ class Guard:
         try:
             return self._before(
                 RawCall(
-                    "guard",
-                    tool,
-                    arguments,
-                    call_id=call_id or None,
-                    run_id=run or None,
-                    agent=agent or None,
-                    turn=turn,
+                    "guard", bounded(tool), arguments, call_id=bounded(call_id or "") or None,
+                    run_id=bounded(run or "") or None, agent=bounded(agent or "") or None,
+                    turn=bounded(turn) if isinstance(turn, str) else turn,
                 ),
                 tools_of([*tools, *self._tools]),
-            )
+            )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
             return Allow(Call(tool, arguments, None, None))
@@ -302,7 +299,7 @@ class Guard:
         """The application's own state now, any JSON: with it, it alone decides whether the agent gets anywhere."""
         try:
             run_id, trace_id, given = self._here(run)
-            self._live.state(run_id, trace_id, agent or given, value)
+            self._live.state(run_id, trace_id, bounded(agent or given), value)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
@@ -310,7 +307,7 @@ class Guard:
         """A user spoke (to one agent; None: to all): what was repeated before is no repetition any more."""
         try:
             run_id, trace_id, _ = self._here(run)
-            self._live.user_message(run_id, trace_id, agent or "")
+            self._live.user_message(run_id, trace_id, bounded(agent or ""))
             with self._lock:
                 self._results.forget(run_id or trace_id)
         except Exception as error:  # noqa: BLE001
@@ -354,7 +351,8 @@ class Guard:
         around = surroundings_of(otel_context.get_current())
         span = trace.get_current_span().get_span_context()
         trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else self._own_run
-        run_id = around.given_run or run or around.run_id or around.agent_call_id or around.conversation_id or ""
+        named = around.given_run or bounded(run or "") or around.run_id
+        run_id = named or around.agent_call_id or around.conversation_id or ""
         return run_id, trace_id, around.given_agent or around.agent or ""
 
     def _seen(self, raw: RawCall) -> Sighting:

@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
+from otel_loopguard.core.identifier import bounded
+
 __all__ = ["NOTHING_GIVEN", "Given", "Spoken", "given_in", "run", "speak", "spoken"]
 
 _KEY: Final = otel_context.create_key("loopguard-given")
@@ -44,8 +46,8 @@ def run(run_id: object, *, agent: str | None = None) -> Iterator[None]:
     value with one, such as a UUID); None keeps the run that is around. ``agent`` None leaves it to the spans to say.
     """
     around = given_in(otel_context.get_current())
-    text = "" if run_id is None else str(run_id)
-    token = otel_context.attach(otel_context.set_value(_KEY, Given(text or around.run_id, agent)))
+    text = "" if run_id is None else bounded(str(run_id))
+    token = otel_context.attach(otel_context.set_value(_KEY, Given(text or around.run_id, agent and bounded(agent))))
     try:
         yield
     finally:

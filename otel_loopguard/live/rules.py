@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, KeyScope, fingerprinter
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 
@@ -90,7 +91,7 @@ class Rules:
             if held is None or held[0] is not self._made_from:
                 held = run.reader = (self._made_from, self._read_with(run.run_id))
             return held[1]
-        value = str(service or "") if self._scope == "service" else ""
+        value = bounded(str(service or "")) if self._scope == "service" else ""
         reader = self._readers.get(value)
         if reader is None:
             if len(self._readers) >= _SERVICES:

@@ -15,6 +15,7 @@ from opentelemetry import trace
 
 from otel_loopguard import names
 from otel_loopguard.config import Settings
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.emit import Counters
 
 from .context import given_in, speak
@@ -32,6 +33,9 @@ TERMINATION_REASONS: Final = (
 
 CHANGED: Final = "was read again"
 """How the sentence of a source ends that only tells of a change."""
+
+NO_KEY: Final = "no key is set"
+"""How the sentence of a source begins where nobody set a key: a way to run, not an error."""
 
 Tell = Callable[[str], None]
 """Takes one sentence about a key or a policy."""
@@ -70,13 +74,14 @@ def shared(
 
 
 def _teller(outlet: Outlet) -> Tell:
-    """Logs what a file has to say, and counts it as an error unless all is well."""
+    """Logs what a file has to say, and counts it as an error unless nothing is wrong."""
 
     def tell(text: str) -> None:
         if text.endswith(CHANGED):
             _logger.info("otel-loopguard: %s", text)
             return
-        outlet.counters.add(names.ERRORS, ("SettingError",))
+        if not text.startswith(NO_KEY):
+            outlet.counters.add(names.ERRORS, ("SettingError",))
         _logger.warning("otel-loopguard: %s", text)
 
     return tell
@@ -94,9 +99,10 @@ def user_message(agent: str | None = None) -> None:
     calls of this context belong. ``agent`` None speaks to all agents of the run.
     """
     run_id, trace_id = _here()
-    is_known = [live.user_message(run_id, trace_id, agent or "") for live in list(_all)]
+    agent = bounded(agent or "")
+    is_known = [live.user_message(run_id, trace_id, agent) for live in list(_all)]
     if not run_id and not any(is_known):
-        speak(agent or "")
+        speak(agent)
 
 
 def finish(reason: str = "", *, run_id: object = None) -> None:
@@ -110,9 +116,10 @@ def finish(reason: str = "", *, run_id: object = None) -> None:
         _logger.warning("otel-loopguard: unknown termination reason, expected one of %s; left out", allowed)
         reason = ""
     named, trace_id = _here()
+    named = bounded(str(run_id)) if run_id else named
     span = trace.get_current_span().get_span_context()
     for live in list(_all):
-        live.finish(str(run_id) if run_id else named, trace_id, reason, span if span.is_valid else None)
+        live.finish(named, trace_id, reason, span if span.is_valid else None)
 
 
 def _here() -> tuple[str, str]:

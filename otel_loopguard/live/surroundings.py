@@ -12,15 +12,13 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry.context import Context
 
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.correlate import NOWHERE, Surroundings
 from otel_loopguard.names import AGENT_NAME, RUN_ID
 
 from .context import given_in
 
 __all__ = ["surroundings_of"]
-
-MAX_LENGTH: Final = 256
-"""Longest name or id taken from context."""
 
 _AGENT_CALL_ID: Final = "gen_ai.agent.call.id"
 _CONVERSATIONS: Final = ("gen_ai.conversation.id", "session.id")
@@ -54,7 +52,7 @@ def surroundings_of(context: Context) -> Surroundings:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and 0 < len(value) <= MAX_LENGTH else None
+    return bounded(value) if isinstance(value, str) and value else None
 
 
 def _first(values: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

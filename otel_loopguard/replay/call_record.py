@@ -18,6 +18,7 @@ import msgspec
 
 from otel_loopguard.core.call import ABSENT
 from otel_loopguard.core.fingerprint import Keyring, KeyScope
+from otel_loopguard.core.identifier import LONGEST, bounded
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.errors import RecordError
@@ -77,6 +78,8 @@ class CallRecordReader:
             value = getattr(fields, name)
             if isinstance(value, int) and not least <= value <= _MOST:
                 raise RecordError(f"expected a whole number from {least} to {_MOST} - at `$.{name}`")
+        if len(line) > LONGEST:
+            fields = msgspec.structs.replace(fields, **_shortened(fields))
         return self._record(fields)
 
     def _record(self, fields: Fields) -> CallRecord:
@@ -115,6 +118,18 @@ class CallRecordReader:
             start_ns=fields.start_ns,
             end_ns=fields.end_ns,
         )
+
+
+def _shortened(fields: Fields) -> dict[str, str]:
+    """The names and ids that are too long to be kept, as they are kept."""
+    found = {name: getattr(fields, name) for name in _NAMES}
+    return {name: bounded(value) for name, value in found.items() if isinstance(value, str) and len(value) > LONGEST}
+
+
+_NAMES: Final = (
+    "run_id", "tool", "agent", "turn", "call_id", "error_type", "trace_id", "span_id", "parent_span_id",
+    "parallel_group", "handoff_to",
+)  # fmt: skip
 
 
 def _decoded(decoder: msgspec.json.Decoder[Fields], line: bytes) -> Fields:

@@ -18,6 +18,7 @@ from otel_loopguard import conventions, names
 from otel_loopguard.conventions import Marks, RawCall, Record
 from otel_loopguard.core.call import Outcome, OutcomeKind, ToolCall
 from otel_loopguard.core.fingerprint import Keyring, KeyScope, fingerprinter
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.stream.record import CallRecord
@@ -49,7 +50,7 @@ def read_ending(record: Record) -> Ending | None:
     run_id, reason = record.attributes.get(names.RUN_ID), record.attributes.get(names.TERMINATION_REASON)
     if not isinstance(run_id, str):
         return None
-    return Ending(run_id, reason if isinstance(reason, str) else "")
+    return Ending(bounded(run_id), reason if isinstance(reason, str) else "")
 
 
 def call_readers(policy: Policy, keyring: Keyring, scope: KeyScope) -> Callable[[str, str], CallReader]:
@@ -164,7 +165,7 @@ class RecordReader:
 
     def _service(self, record: Record) -> str:
         service = record.resource.get(_SERVICE)
-        return service if isinstance(service, str) else ""
+        return bounded(service) if isinstance(service, str) else ""
 
     def _attributes(self, record: Record) -> Mapping[str, object]:
         """What the policy's scope may name: the record's own attributes before its resource's."""

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from opentelemetry.semconv._incubating import attributes as semconv
 
-from otel_loopguard import conventions
+from otel_loopguard import conventions, names
 from otel_loopguard.conventions import CONTENT, CONVENTIONS, MARKERS, NAMES, Record, read, role
 from otel_loopguard.conventions.gen_ai import IGNORED as GEN_AI_IGNORED
 from otel_loopguard.conventions.mcp import IGNORED as MCP_IGNORED
+from otel_loopguard.core.identifier import LONGEST
+
+LONG = "x" * 1_000_000
 
 
 def test_other_spans_are_dismissed() -> None:
@@ -48,6 +51,65 @@ def test_later_families_fill_what_earlier_ones_leave() -> None:
     assert call is not None
     assert (call.family, call.arguments, call.result) == ("openinference", '{"q":"a"}', "found")
     assert (call.call_id, call.agent, call.agent_call_id, call.conversation_id) == ("c1", "a", "r", "s")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": LONG, "gen_ai.agent.name": LONG,
+         "gen_ai.tool.call.id": LONG, "gen_ai.agent.call.id": LONG, "gen_ai.conversation.id": LONG,
+         "error.type": LONG},
+        {"gen_ai.operation.name": "execute_tool"},
+        {"openinference.span.kind": "TOOL", "tool.name": LONG, "session.id": LONG, "agent.name": LONG,
+         "tool_call.id": LONG},
+        {"traceloop.span.kind": "tool", "traceloop.entity.name": LONG, "traceloop.entity.input": "{}"},
+        {"mlflow.spanType": '"TOOL"', "mlflow.spanInputs": "{}", "mlflow.trace.session": LONG},
+        {"langfuse.observation.type": "tool", "langfuse.session.id": LONG},
+        {"mcp.method.name": "tools/call", "gen_ai.tool.name": LONG, "mcp.session.id": LONG},
+        {"ai.operationId": "ai.toolCall", "ai.toolCall.name": LONG, "ai.toolCall.id": LONG},
+        {"gen_ai.operation.name": "execute_tool", names.RUN_ID: LONG, names.VERDICT: LONG, names.SEQUENCE: 1,
+         names.PROCESS_ID: LONG, names.TURN: LONG, names.HANDOFF_AGENT: LONG, names.KEY_ID: LONG,
+         names.FINGERPRINT: LONG},
+    ],
+)  # fmt: skip
+def test_long_names_and_ids(attributes: dict[str, object]) -> None:
+    """No name or id of a megabyte gets past reading, whatever the family; what differs at its end alone differs."""
+    call, other = (
+        read(Record("span", LONG + end, {key: _ending(value, end) for key, value in attributes.items()}))
+        for end in ("", "!")
+    )
+    assert call is not None
+    assert other is not None
+    for marked in (call, call.marks):
+        for field in () if marked is None else type(marked).__annotations__:
+            value = getattr(marked, field)
+            assert not isinstance(value, str) or len(value) <= LONGEST, field
+    ids = ("tool", "call_id", "agent", "run_id", "agent_call_id", "conversation_id", "channel_id", "turn", "handoff_to")
+    told = [field for field in ids if getattr(call, field) is not None]
+    assert "tool" in told
+    assert all(getattr(call, field) != getattr(other, field) for field in told)
+
+
+def _ending(value: object, end: str) -> object:
+    return value + end if value == LONG and isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": LONG, "gen_ai.conversation.id": LONG},
+        {"mlflow.spanType": '"AGENT"'},
+        {"langfuse.observation.type": "agent", "langfuse.session.id": LONG},
+        {names.RUN_ID: LONG},
+    ],
+)
+def test_long_names_around(attributes: dict[str, object]) -> None:
+    """Nor does one of a span around a call."""
+    found = role(Record("span", LONG, attributes))
+    assert found is not None
+    told = [found.agent, found.run_id, found.agent_call_id, found.conversation_id]
+    assert any(told)
+    assert all(len(value) <= LONGEST for value in told if value)
 
 
 def test_names_and_content_of_all() -> None:
@@ -88,9 +150,9 @@ def _handled() -> str:
 def test_semantic_conventions(module: str, prefix: str) -> None:
     """Every tool and MCP attribute of the installed semantic conventions is read, or ignored on purpose."""
     found = vars(importlib.import_module(f"{semconv.__name__}.{module}"))
-    names = {value for value in found.values() if isinstance(value, str) and value.startswith(prefix)}
-    assert names
+    handled = {value for value in found.values() if isinstance(value, str) and value.startswith(prefix)}
+    assert handled
     source = _handled()
     ignored = GEN_AI_IGNORED | MCP_IGNORED
-    assert {name for name in names if f'"{name}"' not in source} == set()
+    assert {name for name in handled if f'"{name}"' not in source} == set()
     assert {name for name in ignored if source.count(f'"{name}"') != 1} == set(), "ignored and yet read"

@@ -15,6 +15,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.config import Settings
+from otel_loopguard.core.identifier import bounded
 from tests.support.process import Process
 
 SEND = Settings(baggage="on")
@@ -114,11 +115,11 @@ def test_without_baggage_nothing_is_sent() -> None:
         assert list(sent()) == ["traceparent"]
 
 
-def test_long_names_are_not_sent() -> None:
-    """What a receiver would not read is not sent."""
+def test_long_names_are_sent_in_their_short_form() -> None:
+    """A receiver reads a long name as it is kept here."""
     Process(SEND)
     with otel_loopguard.run("r" * 257, agent="a" * 256):
-        assert told(sent()) == {names.AGENT_NAME: "a" * 256}
+        assert told(sent()) == {names.RUN_ID: bounded("r" * 257), names.AGENT_NAME: "a" * 256}
 
 
 def test_a_failure_is_not_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,13 +144,12 @@ def test_a_server_counts_in_the_callers_run() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        f"loopguard.run.id={'r' * 257}",
         "loopguard.run.id=",
         "loopguard.run.id",
         ",".join(f"k{number}=v" for number in range(5000)),
         "loopguard.fingerprint=00,loopguard.key.id=k,loopguard.sequence=9",
     ],
-    ids=["too long", "empty", "no pair", "too many", "other names"],
+    ids=["empty", "no pair", "too many", "other names"],
 )
 def test_what_is_read_is_bounded(header: str) -> None:
     """A run id that is none is not taken, and no other name of ours is read from baggage at all."""
@@ -157,6 +157,12 @@ def test_what_is_read_is_bounded(header: str) -> None:
     found = serve(process, {"baggage": header})
     assert found[names.RUN_ID] == trace.format_trace_id(process.tools[-1].context.trace_id)
     assert (found[names.SEQUENCE], found[names.KEY_ID]) == (1, "k1")
+
+
+def test_a_long_run_id_is_read_in_its_short_form() -> None:
+    """What another program sends whole is the run that its spans name by the same id."""
+    found = serve(Process(), {"baggage": f"loopguard.run.id={'r' * 257}"})
+    assert found[names.RUN_ID] == bounded("r" * 257)
 
 
 def test_baggage_enters_no_fingerprint() -> None:

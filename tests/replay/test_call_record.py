@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import RecordError
@@ -151,3 +152,14 @@ def test_run_keys_separate_runs() -> None:
     line = '{"run_id": "RUN", "tool": "look", "arguments": {}}'
     prints = [reader.read(line.replace("RUN", run).encode()).call.fingerprint for run in ("a", "a", "b")]
     assert prints[0] == prints[1] != prints[2]
+
+
+def test_long_names_and_ids() -> None:
+    """A name or id of a megabyte is kept in its short form, as one read from a span is."""
+    fields = ("run_id", "tool", "agent", "call_id", "turn", "error_type", "handoff_to", "span_id", "trace_id")
+    long = {name: name + "x" * 1_000_000 for name in fields}
+    record = read(json.dumps(long))
+    kept = (record.run_id, record.call.tool, record.agent, record.call.call_id, record.call.turn)
+    assert kept == tuple(bounded(long[name]) for name in fields[:5])
+    rest = (record.outcome.error_type, record.call.handoff_to, record.span_id, record.trace_id)
+    assert rest == tuple(bounded(long[name]) for name in fields[5:])
