@@ -25,7 +25,7 @@ from otel_loopguard.core.reader import CallReader
 from otel_loopguard.guards import Allow, Guard
 
 RESULT = "order 4711: shipped on the third, two parcels, the second one waits for customs; no note of the customer"
-KEY = "ab" * 32
+KEY = "0123456789abcdef" * 4
 
 
 def arguments(number: int) -> dict[str, object]:

@@ -41,7 +41,7 @@ def tracer(*, watched: bool) -> Tracer:
     if watched:
         provider.add_span_processor(
             LoopGuardSpanProcessor(
-                Settings(key="ab" * 32),
+                Settings(key="0123456789abcdef" * 4),
                 logger_provider=LoggerProvider(),
                 meter_provider=MeterProvider([InMemoryMetricReader()]),
             )

@@ -32,7 +32,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-KEY: Final = "c0ffee" * 11
+KEY: Final = "0123456789abcdef" * 4
 LATENESS: Final = 3
 """Seconds; more than a restart and a retry take."""
 RUNS: Final = 12

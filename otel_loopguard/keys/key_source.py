@@ -59,7 +59,9 @@ class KeySource:
         """``tell`` gets one sentence about everything that should be known: no key, a broken one, a change."""
         self._file: WatchedFile[Keyring] | None = None
         if settings.key_file is not None:
-            self._file = WatchedFile(settings.key_file, _reader_of(settings.key_file, tell), tell, _INSTEAD)
+            self._file = WatchedFile(
+                settings.key_file, _reader_of(settings.key_file, tell), tell, _INSTEAD, names.KEY_FILE
+            )
             self._ring = _ephemeral()
         else:
             self._ring = _from_variable(settings, tell)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from otel_loopguard import names
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
 
@@ -25,7 +26,7 @@ class PolicySource:
         self._built_in = Policy()
         self._file: WatchedFile[Policy] | None = None
         if path is not None:
-            self._file = WatchedFile(path, parse_policy, tell, "using the built-in policy")
+            self._file = WatchedFile(path, parse_policy, tell, "using the built-in policy", names.POLICY)
 
     def policy(self, now_ns: int) -> Policy:
         """The policy in force: the same object until it changes. ``now_ns`` is a clock that does not run backwards.

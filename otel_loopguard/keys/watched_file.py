@@ -28,13 +28,17 @@ class WatchedFile(Generic[T]):
     """The value of a file, as ``parse`` reads it from the text.
 
     ``parse`` raises a `LoopguardError` for a text that says something wrong. ``tell`` gets one sentence about every
-    change and every failure; ``instead`` says there what is used while no good value was ever read.
+    change and every failure; ``instead`` says there what is used while no good value was ever read, and
+    ``setting`` which setting named the file.
     """
 
-    __slots__ = ("_checked_ns", "_instead", "_lock", "_parse", "_path", "_signature", "_tell", "_value")
+    __slots__ = ("_checked_ns", "_instead", "_lock", "_parse", "_path", "_setting", "_signature", "_tell", "_value")
 
-    def __init__(self, path: str, parse: Callable[[str], T], tell: Callable[[str], None], instead: str) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - a file and what is said of it
+        self, path: str, parse: Callable[[str], T], tell: Callable[[str], None], instead: str, setting: str = ""
+    ) -> None:
         self._path = Path(path)
+        self._setting = setting
         self._instead = instead
         self._parse = parse
         self._tell = tell
@@ -78,7 +82,11 @@ class WatchedFile(Generic[T]):
             self._tell(f"`{self._path}` has changed and was read again")
 
     def _failure(self, problem: str) -> str:
-        return f"{problem}; {self._instead if self._value is None else 'what was read before stays in force'}"
+        path = f"`{self._path}`"
+        where = (
+            "" if not self._setting else f"`{self._setting}`: " if path in problem else f"`{self._setting}`: {path}: "
+        )
+        return f"{where}{problem}; {self._instead if self._value is None else 'what was read before stays in force'}"
 
     def _sign(self) -> _Signature:
         """What changes when the file does: replaced, rewritten, or given other rights; None where it cannot be seen."""

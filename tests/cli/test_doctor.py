@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-KEY: Final = "ab" * 32
+KEY: Final = "0123456789abcdef" * 4
 
 
 def doctor(environ: Mapping[str, str], *arguments: str) -> tuple[int, dict[str, Any]]:

@@ -21,7 +21,7 @@ Ran = Callable[..., tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOOPGUARD_KEY_FILE", raising=False)
-    monkeypatch.setenv("LOOPGUARD_KEY", "ab" * 32)
+    monkeypatch.setenv("LOOPGUARD_KEY", "0123456789abcdef" * 4)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from otel_loopguard.core.fingerprint import SecretKey
 from otel_loopguard.keys import decode_secret, read_key_file
 
-ONE = "11" * 32
+ONE = "0123456789abcdef" * 4
 ONE_ID = SecretKey(bytes.fromhex(ONE)).id
 
 

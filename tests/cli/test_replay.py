@@ -260,7 +260,7 @@ def test_the_key_of_the_environment_is_used(ran: Ran, monkeypatch: pytest.Monkey
         return str(json.loads(out)["call_records"][0]["fingerprint"])
 
     assert fingerprint() != fingerprint()
-    monkeypatch.setenv("LOOPGUARD_KEY", "ab" * 32)
+    monkeypatch.setenv("LOOPGUARD_KEY", "0123456789abcdef" * 4)
     assert fingerprint() == fingerprint()
     monkeypatch.setenv("LOOPGUARD_KEY", "weak")
     code, out, err = ran("--json", "-", stdin=calls)

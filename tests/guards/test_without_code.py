@@ -53,7 +53,12 @@ print(RunnableLambda(agent).invoke("why"), ran)
 def test_langchain_is_guarded_by_a_variable(mode: str, said: str) -> None:
     """In mode `enforce` the fifth equal call is refused before the tool runs; two conversations are two runs."""
     pytest.importorskip("langchain_core", reason="needs `langchain`: make test-guards")
-    environ = {**os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": mode, "LOOPGUARD_KEY": "ab" * 32}
+    environ = {
+        **os.environ,
+        "LOOPGUARD_ENABLED": "true",
+        "LOOPGUARD_GUARD": mode,
+        "LOOPGUARD_KEY": "0123456789abcdef" * 4,
+    }
     done = subprocess.run([sys.executable, "-c", AGENT], env=environ, capture_output=True, text=True, check=False)
     first, second = (4, 8) if mode == "enforce" else (8, 16)
     assert done.stdout.splitlines() == [said.format(first), said.format(second)], done.stderr

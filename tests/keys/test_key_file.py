@@ -10,8 +10,8 @@ from otel_loopguard.core.fingerprint import SecretKey
 from otel_loopguard.errors import KeySettingError
 from otel_loopguard.keys import read_key_file, with_key
 
-ONE = "11" * 32
-TWO = "22" * 32
+ONE = "0123456789abcdef" * 4
+TWO = "fedcba9876543210" * 4
 DERIVED = SecretKey(bytes.fromhex(ONE)).id
 
 
@@ -55,8 +55,18 @@ def test_what_a_key_file_may_say(text: str, active: str, ids: set[str]) -> None:
         (f"key: {ONE}\nkeys: {{}}", "unknown setting, expected `active` or `keys` - in `keys.yaml` (line 1, column 6)"),
         ("keys: {a: }", "expected a key at `keys.a` - in `keys.yaml` (line 1, column 10)"),
         ("keys: {a: [1]}", "expected a key at `keys.a` - in `keys.yaml` (line 1, column 11)"),
-        ("keys: {a: 1234}", "`keys.yaml: a` has 2 bytes, a key needs at least 32: `loopguard key new` makes one"),
-        ("secret!", "`keys.yaml` is neither hex nor base64, write a key as `loopguard key new` prints it"),
+        (
+            "keys: {a: 1234}",
+            "`keys.yaml: a` has 2 bytes, a key needs at least 32, in hex or base64: `loopguard key new` makes one",
+        ),
+        (
+            "secret!",
+            (
+                "`keys.yaml` is neither hex nor base64, write at least 32 random bytes in one of them, as "
+                "`loopguard key new` prints a key"
+            ),
+        ),
+        ("00" * 32, "`keys.yaml` repeats a few bytes and can be guessed: `loopguard key new` makes a random key"),
         (
             f"keys: {{ephemeral: {ONE}}}",
             "`keys.yaml`: a key id `ephemeral` must be up to 64 letters, digits, `.`, `_` or `-`, and not `ephemeral`",
@@ -92,7 +102,7 @@ def test_adding_keys() -> None:
     text, second = with_key(text, "f", TWO, "autumn", active=False)
     assert second == "autumn"
     assert read_key_file(text, "f").active.id == first
-    text, third = with_key(text, "f", "33" * 32, "winter", active=True)
+    text, third = with_key(text, "f", "00112233445566778899aabbccddeeff" * 2, "winter", active=True)
     ring = read_key_file(text, "f")
     assert ring.active.id == third == "winter"
     assert set(ring.keys) == {first, "autumn", "winter"}

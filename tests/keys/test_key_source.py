@@ -12,8 +12,8 @@ from otel_loopguard.errors import KeySettingError
 from otel_loopguard.keys import KeySource, load_keyring
 
 SECOND = 1_000_000_000
-ONE = "11" * 32
-TWO = "22" * 32
+ONE = "0123456789abcdef" * 4
+TWO = "fedcba9876543210" * 4
 ONE_ID = SecretKey(bytes.fromhex(ONE)).id
 
 
@@ -39,13 +39,23 @@ def test_the_key_of_the_variable() -> None:
         (
             {"LOOPGUARD_KEY": "00"},
             (
-                "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32: `loopguard key new` makes one; "
+                "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32, in hex or base64: `loopguard key new` makes one; "
                 "using a key of this process alone"
             ),
         ),
         (
             {"LOOPGUARD_KEY_FILE": "/nowhere/keys.yaml", "LOOPGUARD_KEY": ONE},
-            "`/nowhere/keys.yaml` cannot be read: No such file or directory; using a key of this process alone",
+            (
+                "`LOOPGUARD_KEY_FILE`: `/nowhere/keys.yaml` cannot be read: No such file or directory; "
+                "using a key of this process alone"
+            ),
+        ),
+        (
+            {"LOOPGUARD_KEY": "00" * 32},
+            (
+                "`LOOPGUARD_KEY` repeats a few bytes and can be guessed: `loopguard key new` makes a random key; "
+                "using a key of this process alone"
+            ),
         ),
     ],
 )

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from otel_loopguard.errors import KeySettingError
 from otel_loopguard.keys import decode_secret, new_secret
 
-NEITHER = "`KEY` is neither hex nor base64, write a key as `loopguard key new` prints it"
+NEITHER = "`KEY` is neither hex nor base64, write at least 32 random bytes in one of them, as `loopguard key new` prints a key"
+REPEATS = "`KEY` repeats a few bytes and can be guessed: `loopguard key new` makes a random key"
 
 
-@given(st.binary(min_size=32, max_size=80))
+@given(st.binary(min_size=24, max_size=72).map(bytes(range(8)).__add__))
 def test_hex_and_both_kinds_of_base64_are_read(secret: bytes) -> None:
     """Hex, base64 and its URL form, padded or not, with line breaks as files have them."""
     padded = base64.b64encode(secret).decode()
@@ -48,8 +49,12 @@ def test_a_new_key_is_strong_and_new() -> None:
         ("a" * 45, NEITHER),
         ("=" * 44, NEITHER),
         ("é" * 44, NEITHER),
-        ("00" * 31, "`KEY` has 31 bytes, a key needs at least 32: `loopguard key new` makes one"),
-        ("c2hvcnQ=", "`KEY` has 5 bytes, a key needs at least 32: `loopguard key new` makes one"),
+        ("00" * 31, "`KEY` has 31 bytes, a key needs at least 32, in hex or base64: `loopguard key new` makes one"),
+        ("c2hvcnQ=", "`KEY` has 5 bytes, a key needs at least 32, in hex or base64: `loopguard key new` makes one"),
+        ("00" * 32, REPEATS),
+        ("6b" * 64, REPEATS),
+        ("A" * 43, REPEATS),
+        (bytes([*range(7)] * 5).hex(), REPEATS),
     ],
 )  # fmt: skip
 def test_weak_and_broken_keys_are_refused(text: str, message: str) -> None:

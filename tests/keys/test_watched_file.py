@@ -148,6 +148,8 @@ def test_policies_are_watched_too(tmp_path: Path) -> None:
     path.write_text("revision: [\n")
     assert source.policy(3 * SECOND) is first
     assert len(said) == 2
-    assert said[0].endswith("; using the built-in policy")
+    start = f"`LOOPGUARD_POLICY`: `{path}`"
+    assert said[0] == f"{start} cannot be read: No such file or directory; using the built-in policy"
+    assert said[1].startswith(f"{start}: ")
     assert said[1].endswith("; what was read before stays in force")
     assert PolicySource(None, said.append).policy(0).revision is None

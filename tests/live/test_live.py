@@ -176,11 +176,24 @@ def test_a_broken_policy_file_is_counted_and_replaced_by_the_built_in(
 
     path = tmp_path / "policy.yaml"
     path.write_text("version: 1\nwindwo: 3\n")
-    settings = otel_loopguard.Settings(key="ab" * 32, policy_file=str(path))
+    settings = otel_loopguard.Settings(key="0123456789abcdef" * 4, policy_file=str(path))
     processor = otel_loopguard.instrument(TracerProvider(shutdown_on_exit=False), settings=settings)
     assert processor is not None
     assert "windwo" in caplog.text
     assert processor._live.counters.total(names.ERRORS) >= 1
+    assert f"`LOOPGUARD_POLICY`: `{path}`: " in caplog.text
+
+
+def test_to_set_no_key_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """It is told about, and not counted; a key that cannot be used is both."""
+    from opentelemetry.sdk._logs import LoggerProvider
+
+    for key, errors in ((None, 0), ("00" * 32, 1)):
+        caplog.clear()
+        own = LoggerProvider(shutdown_on_exit=False)
+        processor = otel_loopguard.LoopGuardSpanProcessor(otel_loopguard.Settings(key=key), logger_provider=own)
+        assert processor._live.counters.total(names.ERRORS) == errors
+        assert "key" in caplog.text
 
 
 # Totals -----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import otel_loopguard
 from otel_loopguard import names
 
-KEY = {"LOOPGUARD_KEY": "ab" * 32}
+KEY = {"LOOPGUARD_KEY": "0123456789abcdef" * 4}
 
 
 @pytest.fixture(autouse=True)

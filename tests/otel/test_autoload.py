@@ -75,7 +75,7 @@ def test_off_means_one_module(tmp_path: Path, environ: Mapping[str, str]) -> Non
 @pytest.mark.parametrize("word", ["true", "1", "TRUE", "yes"])
 def test_one_variable_is_enough(tmp_path: Path, word: str) -> None:
     """Switched on, tool spans are annotated and redacted and a loop is found; an unknown word is on, with a warning."""
-    finished = run(tmp_path, {"LOOPGUARD_ENABLED": word, "LOOPGUARD_KEY": "ab" * 32})
+    finished = run(tmp_path, {"LOOPGUARD_ENABLED": word, "LOOPGUARD_KEY": "0123456789abcdef" * 4})
     assert finished.returncode == 0, finished.stderr
     assert "canary" not in finished.stdout
     assert finished.stdout.count('"loopguard.fingerprint"') == 3

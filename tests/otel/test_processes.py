@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-ON: Final = {"LOOPGUARD_ENABLED": "true", "LOOPGUARD_KEY": "ab" * 32}
+ON: Final = {"LOOPGUARD_ENABLED": "true", "LOOPGUARD_KEY": "0123456789abcdef" * 4}
 AGENT: Final = '''
 import json, os, sys
 import otel_loopguard

@@ -14,7 +14,7 @@ import pytest
 
 from otel_loopguard.otel.reach import is_vendors_own
 
-ON: Final = {"LOOPGUARD_ENABLED": "true", "LOOPGUARD_KEY": "ab" * 32}
+ON: Final = {"LOOPGUARD_ENABLED": "true", "LOOPGUARD_KEY": "0123456789abcdef" * 4}
 COUNT: Final = """
 def ours(provider):
     held = getattr(provider._active_span_processor, "_span_processors")

@@ -17,7 +17,7 @@ from otel_loopguard.config import Settings
 from otel_loopguard.service.server import Server
 from otel_loopguard.service.settings import settings_from
 
-KEY = "a" * 64
+KEY = "0123456789abcdef" * 4
 
 
 class Answer(NamedTuple):

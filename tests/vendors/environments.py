@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = ROOT / ".cache" / "vendors"
 REQUIREMENTS: Final = Path(__file__).parent / "requirements"
 AGENTS: Final = Path(__file__).parent / "agents"
-KEY: Final = "ab" * 32
+KEY: Final = "0123456789abcdef" * 4
 
 
 def pinned(name: str) -> dict[str, str]:
