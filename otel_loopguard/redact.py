@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from otel_loopguard.conventions import CONTENT, Event, Record
+from otel_loopguard.conventions import CONTENT, Event, Record, role
 from otel_loopguard.names import REDACTED
 
 __all__ = ["NOTHING", "STATUS_KEY", "ContentMode", "ExceptionMode", "Redaction", "redaction"]
@@ -52,18 +52,30 @@ NOTHING: Final = Redaction()
 """Nothing is to be removed."""
 
 
-def redaction(record: Record, *, is_tool: bool, content: ContentMode, exceptions: ExceptionMode) -> Redaction:
-    """What the settings take from the span.
+def redaction(
+    record: Record, *, is_tool: bool, content: ContentMode, exceptions: ExceptionMode, is_incomplete: bool = False
+) -> Redaction:
+    """What the settings take from the span; ``is_incomplete`` says that it lost attributes to a limit.
 
     A tool span loses what any family keeps anywhere, whichever family read it: several often write on one span, and
-    messages on a tool span hold its arguments. What is redacted already is not listed again.
+    messages on a tool span hold its arguments. So does a span that holds a tool call's content and does not say what
+    it is, for what said so may be missing, cut or evicted. Every other span loses what only a tool call has. What is
+    redacted already is not listed again.
     """
     everything = content == "redact_all"
-    if not (is_tool or everything):
-        return NOTHING
     of_content = content != "keep"
     of_exceptions = everything or exceptions != "keep"
-    taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
+    if is_tool or everything:
+        taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
+    else:
+        has_content = not CONTENT.only_tool.isdisjoint(record.attributes)
+        is_doubtful = has_content or (is_incomplete and not CONTENT.tool.isdisjoint(record.attributes))
+        if is_doubtful and role(record) is None:
+            taken = _taken(of_content=of_content, of_exceptions=of_exceptions)
+        elif of_content and (has_content or record.events):
+            taken, of_exceptions = CONTENT.only_tool.__contains__, False
+        else:
+            return NOTHING
     attributes = record.attributes
     keys = [key for key in _candidates(tuple(attributes), taken) if attributes[key] != REDACTED]
     events, listed = _events(record.events, taken) if record.events else (None, [])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from otel_loopguard import redact
 from otel_loopguard.conventions import CONTENT, Event, Record, read
 from otel_loopguard.names import REDACTED
-from otel_loopguard.redact import NOTHING, ContentMode, ExceptionMode, Redaction, redaction
+from otel_loopguard.redact import NOTHING, STATUS_KEY, ContentMode, ExceptionMode, Redaction, redaction
 from tests.support.recorded import records
 
 TOOL = Record(
@@ -274,3 +274,67 @@ def test_nothing_that_was_said_survives_redact_all(shared: Path) -> None:
         left = json.dumps([attributes, [event.attributes for event in events], status])
         assert not [word for word in SAID if word in left], (span.name, span.scope)
     assert seen > 250
+
+
+ONLY_TOOL_KEYS = [
+    "gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.tool.input", "gen_ai.tool.output",
+    "tool_arguments", "tool_response", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response",
+    "ai.toolCall.args", "ai.toolCall.result", "haystack.agent.step.tool.input", "haystack.agent.step.tool.output",
+    "tool.parameters", "tool_call.function.arguments", "mcp.tool.arguments", "mcp.tool.result", "gen_ai.tool.args",
+    "gen_ai.agent.action.tool_input", "gen_ai.agent.tool_results", "tool_input", "tool_parameters", "tool_output",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", [None, "chat", "invoke_agent", "execute_too", 7])
+@pytest.mark.parametrize("key", ONLY_TOOL_KEYS)
+def test_a_tool_calls_own_keys_go_from_every_span(key: str, operation: object) -> None:
+    """What only a tool call has is removed whatever the span says it is, and kept by `keep` alone."""
+    attributes = {key: "canary"} if operation is None else {key: "canary", "gen_ai.operation.name": operation}
+    record = Record("span", "work", attributes)
+    found = redaction(record, is_tool=False, content="redact", exceptions="drop")
+    assert (found.attributes, found.keys) == ({key: REDACTED}, (key,))
+    assert redaction(record, is_tool=False, content="keep", exceptions="drop") is NOTHING
+
+
+def test_the_tool_calls_own_keys_are_known() -> None:
+    """The keys above are all there are, and each is a key of tool spans too."""
+    assert frozenset(ONLY_TOOL_KEYS) == CONTENT.only_tool
+    assert CONTENT.only_tool <= CONTENT.tool
+
+
+def test_a_models_span_keeps_the_rest() -> None:
+    """A span that says whose it is loses the tool call's content, also from events, and nothing else."""
+    record = Record(
+        "span",
+        "chat",
+        {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "said", "gen_ai.tool.call.result": "canary"},
+        events=[Event("exception", {"exception.message": "said"}), Event("tool", {"tool_arguments": "canary"})],
+        status_message="said",
+    )
+    found = redaction(record, is_tool=False, content="redact", exceptions="drop")
+    assert found.keys == ("gen_ai.tool.call.result", "tool/tool_arguments")
+    assert not found.drop_status
+
+
+def test_a_span_that_does_not_say_what_it_is_counts_as_a_tools() -> None:
+    """Beside a tool call's content the keys that other spans share, and errors, are taken to be the tool's."""
+    attributes = {"tool.parameters": "canary", "input.value": "canary", "acme.customer": "c"}
+    record = Record("span", "work", attributes, status_message="canary")
+    found = redaction(record, is_tool=False, content="redact", exceptions="drop")
+    assert found.keys == ("input.value", STATUS_KEY, "tool.parameters")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_incomplete", "keys"),
+    [
+        ({"input.value": "said"}, False, ()),
+        ({"input.value": "canary"}, True, ("input.value",)),
+        ({"input.value": "said", "openinference.span.kind": "LLM"}, True, ()),
+        ({"http.route": "/"}, True, ()),
+    ],
+)
+def test_a_span_that_lost_attributes(attributes: dict[str, object], is_incomplete: bool, keys: tuple[str, ...]) -> None:  # noqa: FBT001
+    """What an evicted attribute may have called a tool's is taken for one, unless another one says whose it is."""
+    record = Record("span", "GET /", attributes)
+    found = redaction(record, is_tool=False, content="redact", exceptions="drop", is_incomplete=is_incomplete)
+    assert found.keys == keys

@@ -136,6 +136,11 @@ class ContentKeys:
 
     tool: frozenset[str] = frozenset()
     """Exact attribute keys that hold a tool call's arguments, result or error text on a tool span."""
+    only_tool: frozenset[str] = frozenset()
+    """Those of `tool` that no span uses for anything else: removed from every span, whatever it says it is.
+
+    Not the words that anybody's span may have (`arguments`, `full_command`): who writes those is told by a name.
+    """
     tool_prefixes: tuple[str, ...] = ()
     events: frozenset[str] = frozenset()
     """Attribute keys of span events that do."""

@@ -46,6 +46,7 @@ class ClaudeCode:
             _INPUT, _PARAMETERS, "full_command", "bash_command", "file_path", "tool_output", "tool_response",
             "new_context",
         ]),
+        only_tool=frozenset([_INPUT, _PARAMETERS, "tool_output", "tool_response"]),
         events=frozenset(["output", "content", "diff", "input", _INPUT]),
         messages=frozenset(["user_prompt", "new_context", "response.model_output", "system_prompt"]),
     )  # fmt: skip

@@ -47,6 +47,7 @@ class GenAi:
     name = "gen_ai"
     content = ContentKeys(
         tool=frozenset([*_ARGUMENTS, *_RESULTS]),
+        only_tool=frozenset([*_ARGUMENTS, *_RESULTS]),
         events=frozenset(["content", "message", "tool.result", "gen_ai.prompt", "gen_ai.completion",
                           "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"]),
         messages=frozenset([

@@ -31,6 +31,7 @@ class GoogleAdk:
     name = "google_adk"
     content = ContentKeys(
         tool=frozenset([_ARGUMENTS, _RESPONSE, _REQUEST, "gcp.vertex.agent.llm_response", "gcp.vertex.agent.data"]),
+        only_tool=frozenset([_ARGUMENTS, _RESPONSE]),
         messages=frozenset([_REQUEST, "gcp.vertex.agent.llm_response", "gcp.vertex.agent.data"]),
     )
     markers = frozenset([_ARGUMENTS, _REQUEST, "gcp.vertex.agent.event_id"])

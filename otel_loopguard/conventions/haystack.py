@@ -25,6 +25,7 @@ class Haystack:
     name = "haystack"
     content = ContentKeys(
         tool=frozenset([_INPUT, _OUTPUT]),
+        only_tool=frozenset([_INPUT, _OUTPUT]),
         messages=frozenset([
             "haystack.agent.step.llm.input", "haystack.agent.step.llm.output", "haystack.agent.input",
             "haystack.agent.output", "haystack.component.input", "haystack.component.output",

@@ -48,6 +48,7 @@ class OpenInference:
     name = "openinference"
     content = ContentKeys(
         tool=frozenset(["input.value", "output.value", "tool.parameters", "tool_call.function.arguments"]),
+        only_tool=frozenset(["tool.parameters", "tool_call.function.arguments"]),
         events=frozenset(["input.value", "output.value"]),
         messages=frozenset([
             "input.value", "output.value", "llm.function_call", "llm.invocation_parameters", "llm.prompts",
@@ -67,7 +68,7 @@ class OpenInference:
     def read(self, record: Record) -> RawCall | None:
         """A span of kind TOOL."""
         attributes = record.attributes
-        if attributes.get(_KIND) != "TOOL":
+        if _kind(attributes) != "TOOL":
             return None
         tool = name_of(attributes.get("tool.name")) or ""
         handoff_to = record.name.removeprefix(_HANDOFF) if not tool and record.name.startswith(_HANDOFF) else None
@@ -95,8 +96,8 @@ class OpenInference:
     def role(self, record: Record) -> Role | None:
         """AGENT and LLM spans; every other kind but TOOL is a step, but for the root of a LangGraph agent."""
         attributes = record.attributes
-        kind = attributes.get(_KIND)
-        if not isinstance(kind, str) or kind == "TOOL":
+        kind = _kind(attributes)
+        if kind is None or kind == "TOOL":
             return None
         conversation_id = name_of(attributes.get("session.id"))
         if kind == "LLM":
@@ -108,6 +109,12 @@ class OpenInference:
             return Role("agent", agent=agent, conversation_id=conversation_id)
         is_agent = kind == "CHAIN" and _is_agent(record, attributes.get("metadata"))
         return Role("agent" if is_agent else "step", conversation_id=conversation_id)
+
+
+def _kind(attributes: Mapping[str, object]) -> str | None:
+    """The span's kind in capitals: hand-written instrumentation has it in lower case, too."""
+    kind = attributes.get(_KIND)
+    return kind.upper() if isinstance(kind, str) else None
 
 
 class _Answer(NamedTuple):

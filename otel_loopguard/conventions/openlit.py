@@ -31,6 +31,10 @@ class OpenLit:
             "mcp.error.message", "mcp.error.data", "gen_ai.tool.args", "gen_ai.agent.action.tool_input",
             "gen_ai.agent.action.log", "gen_ai.agent.tool_results",
         ]),
+        only_tool=frozenset([
+            _MCP_ARGUMENTS, "mcp.tool.result", "gen_ai.tool.args", "gen_ai.agent.action.tool_input",
+            "gen_ai.agent.tool_results",
+        ]),
         messages=frozenset([
             "gen_ai.tool.args", "gen_ai.workflow.input", "gen_ai.workflow.output", "gen_ai.content.revised_prompt",
             "gen_ai.content.reasoning", "gen_ai.content.prompt", "gen_ai.content.completion", "gen_ai.agent.task",

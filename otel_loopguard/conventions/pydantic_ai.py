@@ -17,6 +17,7 @@ class PydanticAi:
     name = "pydantic_ai"
     content = ContentKeys(
         tool=frozenset(["tool_arguments", "tool_response"]),
+        only_tool=frozenset(["tool_arguments", "tool_response"]),
         messages=frozenset(["all_messages_events", "pydantic_ai.all_messages", "final_result", "events"]),
     )
     markers = frozenset(["tool_arguments", "tool_response"])

@@ -31,7 +31,7 @@ from .openllmetry import OpenLLMetry
 from .pydantic_ai import PydanticAi
 from .vercel import Vercel
 
-__all__ = ["CONTENT", "CONVENTIONS", "MARKERS", "NAMES", "read", "role"]
+__all__ = ["CONTENT", "CONVENTIONS", "MARKERS", "NAMES", "WATCHED", "read", "role"]
 
 _OVERLAY: Final = Loopguard()
 
@@ -62,12 +62,16 @@ NAMES: Final = tuple(prefix for convention in CONVENTIONS for prefix in conventi
 
 CONTENT: Final = ContentKeys(
     tool=frozenset().union(*(convention.content.tool for convention in CONVENTIONS)),
+    only_tool=frozenset().union(*(convention.content.only_tool for convention in CONVENTIONS)),
     tool_prefixes=tuple(dict.fromkeys(prefix for one in CONVENTIONS for prefix in one.content.tool_prefixes)),
     events=frozenset().union(*(convention.content.events for convention in CONVENTIONS)),
     messages=frozenset().union(*(convention.content.messages for convention in CONVENTIONS)),
     message_prefixes=tuple(dict.fromkeys(prefix for one in CONVENTIONS for prefix in one.content.message_prefixes)),
 )
 """The union of what all families keep: a tool span is redacted by it, whichever family read it."""
+
+WATCHED: Final = MARKERS | CONTENT.tool
+"""Attribute keys of which a span has none that is neither ours nor may hold a tool call's content."""
 
 _NOT_TOOLS: Final = frozenset(["(merged tools)", "claude_code.tool.execution", "claude_code.tool.blocked_on_user"])
 """Google ADK's summary of a parallel batch whose calls have spans of their own, and the parts of a Claude Code call."""

@@ -32,6 +32,7 @@ class Vercel:
     name = "vercel"
     content = ContentKeys(
         tool=frozenset([_ARGUMENTS, _RESULT]),
+        only_tool=frozenset([_ARGUMENTS, _RESULT]),
         messages=frozenset([
             "ai.prompt", "ai.prompt.messages", "ai.response.text", "ai.response.reasoning", "ai.response.toolCalls",
             "ai.response.object", "ai.response.files", "ai.result.text", "ai.result.toolCalls", "ai.result.object",

@@ -43,14 +43,16 @@ class Editor:
         return may_leave
 
     def other(self, span: Span, record: Record) -> bool:
-        """Redact a span that is no tool call: only `redact_all` takes anything from it."""
+        """Redact a span that was read as no tool call."""
         try:
-            removal = self._removal(record, is_tool=False)
+            removal = self._removal(record, is_tool=False, is_incomplete=span.dropped_attributes > 0)
+            if removal is NOTHING:
+                return True
             written, _ = rewrite.fit(span, record.attributes, _listed(removal))
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return self.strip(span)
-        return removal is NOTHING or self._write(span, removal, written)
+        return self._write(span, removal, written)
 
     def strip(self, span: Span) -> bool:
         """Empty a span of which nothing is certain."""
@@ -65,12 +67,18 @@ class Editor:
 
     def late(self, span: ReadableSpan, record: Record, raw: RawCall | None, taken: Taken | None) -> None:
         """The same on a span that no longer records."""
-        removal = self._removal(record, is_tool=raw is not None)
+        removal = self._removal(record, is_tool=raw is not None, is_incomplete=span.dropped_attributes > 0)
         written = _listed(removal) if raw is None else self._written(span, record, raw, taken, removal)
         rewrite.force(span, removal, written)
 
-    def _removal(self, record: Record, *, is_tool: bool) -> Redaction:
-        return redaction(record, is_tool=is_tool, content=self._content, exceptions=self._exceptions)
+    def _removal(self, record: Record, *, is_tool: bool, is_incomplete: bool = False) -> Redaction:
+        return redaction(
+            record,
+            is_tool=is_tool,
+            content=self._content,
+            exceptions=self._exceptions,
+            is_incomplete=is_incomplete,
+        )
 
     def _written(
         self, span: ReadableSpan, record: Record, raw: RawCall, taken: Taken | None, removal: Redaction

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_loopguard import names
 from otel_loopguard.config import Settings
-from otel_loopguard.conventions import MARKERS, NAMES, RawCall, Record, read
+from otel_loopguard.conventions import NAMES, WATCHED, RawCall, Record, read
 from otel_loopguard.correlate import Place
 from otel_loopguard.keys import KeySource, PolicySource
 from otel_loopguard.live import Edge, Found, Live, Sighting, Sources, Taken, Tell, enlist, shared
@@ -171,7 +171,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             # One that is not open and still records was forgotten for newer ones.
             if self._open.pop(span_id, None) is not None or span.is_recording():
                 attributes = attributes_in(span)
-                if self._redacts_all or not MARKERS.isdisjoint(attributes) or span.name.startswith(NAMES):
+                if self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
                     may_leave = False
                     may_leave = self._marked(span, span_id, context, end_ns)
                 elif self._known or self._inner:
@@ -205,7 +205,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 self._edge.caught(error)
 
     def _marked(self, span: Span, span_id: int, context: Context, end_ns: int) -> bool:
-        """A span of some family ended, or one of which everything is redacted."""
+        """A span of some family ended, or one that may hold what is redacted."""
         here = self._spans.last(span, span_id)
         record = self._reader.record(span, dict(attributes_in(span)), here.ids, end_ns)
         raw = read(record)
@@ -215,7 +215,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._witness.other(here, record)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
-        return not self._redacts_all or self._editor.other(span, record)
+        return self._editor.other(span, record)
 
     def _tool(self, span: Span, here: OpenSpan, record: Record, raw: RawCall, context: Context) -> bool:
         self._until_measured -= 1

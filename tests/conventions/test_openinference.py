@@ -270,3 +270,12 @@ def test_real_corpus(shared: Path) -> None:
                             found += 1
                             assert isinstance(content(call.arguments), dict)
     assert found == 266
+
+
+@pytest.mark.parametrize(("kind", "told"), [("tool", None), ("Tool", None), ("llm", "model"), ("agent", "agent")])
+def test_kinds_in_any_case(kind: str, told: str | None) -> None:
+    """A kind in lower case is the same kind."""
+    record = Record("span", "work", {"openinference.span.kind": kind, "input.value": "{}"})
+    assert (read(record) is not None) == (told is None)
+    found = role(record)
+    assert (None if found is None else found.kind) == told

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanLimits
 
 from otel_loopguard import names
 from otel_loopguard.config import Settings
+from otel_loopguard.redact import ContentMode
 from tests.support.process import Process
 
 REDACTED = "[REDACTED]"
@@ -133,3 +135,60 @@ def test_the_callers_values_are_not_touched() -> None:
         pass
     assert handed["gen_ai.tool.call.arguments"] == "{}"
     assert process.written("gen_ai.tool.call.arguments") == [REDACTED]
+
+
+@pytest.mark.parametrize("content", ["redact", "keep"])
+@pytest.mark.parametrize("most", [3, 4, 5, 6])
+def test_an_evicted_operation_name(most: int, content: ContentMode) -> None:
+    """Attributes that evict what makes a span a tool's leave its content no more readable."""
+    process = Process(Settings(content=content), limits=SpanLimits(max_span_attributes=most))
+    with process.tool(arguments="secret", result=...) as span:
+        for number in range(most - 1):
+            span.set_attribute(f"acme.{number}", number)
+        span.set_attribute("gen_ai.tool.call.result", "secret")
+    (attributes,) = process.attributes
+    assert "gen_ai.operation.name" not in attributes
+    assert attributes["gen_ai.tool.call.result"] == ("secret" if content == "keep" else REDACTED)
+    assert len(attributes) == most
+    assert process.tools[0].dropped_attributes > 0
+
+
+@pytest.mark.parametrize("key", ["input.value", "traceloop.entity.output", "langfuse.observation.input"])
+def test_an_evicted_kind(key: str) -> None:
+    """Keys that other spans share are redacted where the kind of the span may have been evicted."""
+    process = Process(limits=SpanLimits(max_span_attributes=3))
+    attributes = {"openinference.span.kind": "TOOL", "acme.0": 0, "acme.1": 1}
+    with process.tracer.start_as_current_span("work", attributes=attributes) as span:
+        span.set_attribute(key, "secret")
+    assert dict(process.spans[0].attributes or {}) == {"acme.0": 0, "acme.1": 1, key: REDACTED}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai.tool.call.arguments": "secret"},
+        {"gen_ai.tool.call.result": "secret"},
+        {"gen_ai.operation.name": "chat", "gen_ai.tool.call.arguments": "secret"},
+        {"gen_ai.operation.name": 7, "gen_ai.tool.call.arguments": "secret"},
+        {"openinference.span.kind": "tool", "input.value": "secret"},
+        {"tool.parameters": "secret"},
+        {"ai.toolCall.result": "secret"},
+    ],
+)
+def test_content_beside_a_wrong_marker(attributes: dict[str, Any]) -> None:
+    """A span that says nothing of itself, or something else, keeps no content of a tool call; what went is listed."""
+    process = Process()
+    with process.tracer.start_as_current_span("work", attributes=attributes):
+        pass
+    written = dict(process.spans[0].attributes or {})
+    assert "secret" not in written.values()
+    assert written[names.REDACTED_KEYS] == tuple(key for key, value in attributes.items() if value == "secret")
+
+
+def test_a_cut_operation_name() -> None:
+    """A length limit that cuts `execute_tool` leaves the content no more readable."""
+    process = Process(limits=SpanLimits(max_span_attribute_length=11))
+    process.call(arguments="secret", result="secret")
+    (attributes,) = process.attributes
+    assert attributes["gen_ai.operation.name"] == "execute_too"
+    assert (attributes["gen_ai.tool.call.arguments"], attributes["gen_ai.tool.call.result"]) == (REDACTED, REDACTED)
