@@ -89,7 +89,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._redacts_all = self._settings.content == "redact_all"
         if self._settings.baggage == "on":
             start_sending(_place_in)
-        self._is_shut_down = False
         self._until_measured = _MEASURED
         if hasattr(os, "register_at_fork"):
             renew = WeakMethod(self._witness.renew)
@@ -121,8 +120,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Take the place of the span's `end`."""
-        if self._is_shut_down:
-            return
         try:
             before = span.end
             span_id = span.get_span_context().span_id
@@ -150,8 +147,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._missed(span)
 
     def shutdown(self) -> None:
-        """Watch no new span, and record what waits; open spans are still redacted when they end."""
-        self._is_shut_down = True
+        """Record what waits; spans that still start and end are judged and redacted as before.
+
+        Some exporters of some SDKs go on after their shutdown, and what they send has to be without content.
+        """
         try:
             self._nesting.give_up(time_ns())
         except Exception as error:  # noqa: BLE001

@@ -423,7 +423,7 @@ def test_a_span_that_ends_inside_our_own_bookkeeping() -> None:
 
 
 def test_flush_and_shutdown() -> None:
-    """A flush has nothing to wait for; after shutdown no new span is touched, and open ones are still redacted."""
+    """A flush has nothing to wait for; after shutdown open spans and new ones are still redacted."""
     process = Process()
     assert process.processor.force_flush(1) is True
     with process.tool(arguments=CANARY):
@@ -431,7 +431,23 @@ def test_flush_and_shutdown() -> None:
         process.call("after", CANARY)
     after, before = process.attributes
     assert before["gen_ai.tool.call.arguments"] == "[REDACTED]"
-    assert names.SEQUENCE not in after
+    assert after["gen_ai.tool.call.arguments"] == "[REDACTED]"
+
+
+def test_an_exporter_that_goes_on_after_shutdown() -> None:
+    """Spans of a provider that was shut down reach an exporter that still listens without their content."""
+    process = Process()
+    sent: list[ReadableSpan] = []
+
+    class Listener(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            sent.append(span)
+
+    process.provider.add_span_processor(Listener())
+    with process.tool(arguments="canary"):
+        process.provider.shutdown()
+    process.call(arguments="canary")
+    assert [(span.attributes or {})["gen_ai.tool.call.arguments"] for span in sent] == ["[REDACTED]", "[REDACTED]"]
 
 
 def test_dropped_spans_never_reach_us() -> None:
