@@ -22,18 +22,19 @@ def annotation(
 ) -> dict[str, Value]:
     """The attributes of a call, the most important first; ``present`` is what its span has already."""
     call, outcome, observation = taken.call, taken.outcome, taken.observation
-    written: dict[str, Value] = {
-        names.VERDICT: "unknown" if observation is None else observation.verdict,
-        names.KEY_ID: call.key_id,
-        names.RUN_ID: taken.run.run_id,
-        names.SEQUENCE: taken.number,
-        names.PROCESS_ID: taken.lane.process_id,
-        names.OUTCOME: outcome.kind,
-    }
+    written: dict[str, Value] = {}
     if call.fingerprint is not None:
         written[names.FINGERPRINT] = call.fingerprint
+    if observation is not None and observation.repeat:
+        written[names.REPEAT_COUNT] = observation.repeat
+    written[names.VERDICT] = "unknown" if observation is None else observation.verdict
     if outcome.fingerprint is not None:
         written[names.RESULT_FINGERPRINT] = outcome.fingerprint
+    written[names.OUTCOME] = outcome.kind
+    written[names.KEY_ID] = call.key_id
+    written[names.RUN_ID] = taken.run.run_id
+    written[names.SEQUENCE] = taken.number
+    written[names.PROCESS_ID] = taken.lane.process_id
     if redacted:
         written[names.REDACTED_KEYS] = list(redacted)
     if observation is not None:
@@ -62,7 +63,6 @@ def _lacking(written: dict[str, Value], taken: Taken, raw: RawCall, present: Map
 def _judged(written: dict[str, Value], taken: Taken, observation: Observation) -> None:
     """What the engine says, where it says something."""
     if observation.repeat:
-        written[names.REPEAT_COUNT] = observation.repeat
         if observation.repeat > 1 and observation.progress:
             written[names.PROGRESS] = observation.progress
         if observation.consecutive > 1:
