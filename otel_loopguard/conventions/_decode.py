@@ -53,8 +53,25 @@ _CUT_MARKS: Final = (
 )  # fmt: skip
 _DEEPEST: Final = 16
 """Levels of a structured value that are searched for cut text."""
+_ELLIPSES: Final = ("...", "…")
+_BRACKETS: Final = frozenset("{[")
+_OPENING: Final = re.compile(r"""\{\s*["']|\[\s*["'\[{]""")
+"""How JSON and Python data begin, and hardly any text: `[draft] …` and `{name}` are texts."""
 _SHORTEST_CUT: Final = 128
-"""Nobody limits attributes to less than this; shorter text that ends early was written so by a model."""
+"""Longer text in a bracket counts as data however it goes on: nobody limits attributes to less than this."""
+_SKIM: Final = msgspec.json.Decoder(msgspec.Raw)
+"""Tells JSON from other text without making anything of it."""
+_WHOLE: Final = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
+"""Forgives line breaks in texts; digits are not converted, of which there may be too many."""
+_BROKEN_OFF: Final = re.compile(
+    r"""\s*(?: t(?:ru?)? | f(?:a(?:ls?)?)? | n(?:ul?)? | N(?:a)? | -?I[nfity]{0,6} | - | \.  | (?:\.\d+)?[eE][+-]?
+      | ,\s* | \\?u?[0-9a-fA-F]{0,4} )""",
+    re.VERBOSE,
+)
+"""What is left of a literal, a number, an escape or nothing at all where the text was cut: a reader stops before it."""
+_LITERAL: Final = re.compile(r"[\[{(\s]+'")
+_LITERAL_PART: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\[\](){}'"]""", re.DOTALL)
+_QUOTES: Final = ("'", '"')
 
 _MESSAGE_REPR: Final = re.compile(r"content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") ", re.DOTALL)
 _MESSAGE_CALL_ID: Final = re.compile(r" tool_call_id='([^']*)'")
@@ -270,14 +287,13 @@ def _message_repr(text: str) -> ToolMessage | None:
 
 
 def was_cut(value: object, limit: int | None) -> bool:
-    """Whether an attribute limit or the instrumentation cut arguments short.
+    """Whether an attribute limit or the instrumentation cut arguments short: two that begin alike are not the same.
 
-    Without a known limit, long JSON that ends before it is complete counts as cut.
+    A text that begins as JSON or as a Python literal and ends before it is complete counts as cut, whatever its length:
+    only whoever wrote it could tell it from a model's own broken text.
     """
     if isinstance(value, str):
-        if limit is not None:
-            return len(value) >= limit or value.endswith(_CUT_MARKS)
-        return _ends_early(value) if len(value) >= _SHORTEST_CUT else value.endswith(_CUT_MARKS)
+        return (limit is not None and len(value) >= limit) or _ends_early(value)
     return limit is not None and _fills(value, limit)
 
 
@@ -302,21 +318,42 @@ def _fills(value: object, limit: int, depth: int = 0) -> bool:
 def _ends_early(text: str) -> bool:
     if text.endswith(_CUT_MARKS):
         return True
-    if text[0] not in "{[":
+    text = text.strip()
+    if text[:1] not in _BRACKETS or (len(text) < _SHORTEST_CUT and _OPENING.match(text) is None):
         return False
-    balanced = text.count("{") == text.count("}") and text.count("[") == text.count("]")
-    if text[-1] in "}]" and balanced:
-        return False
-    if text[1] == "'":
-        return text[-1] not in "}]"
     try:
-        json.loads(text)
+        _SKIM.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _stops(text)
+    return False
+
+
+def _stops(text: str) -> bool:
+    """Whether a text in a bracket that is no strict JSON ends before it is complete."""
+    if _LITERAL.match(text) is not None:
+        return text.endswith(_ELLIPSES) or _is_open(text)
+    try:
+        _WHOLE.decode(text)
     except json.JSONDecodeError as error:
-        # A literal or an escape that is cut is told a few characters before the end.
-        return error.pos >= len(text) - 8 or error.msg.startswith("Unterminated")
+        if error.msg.startswith("Unterminated") or text.endswith(_ELLIPSES):
+            return True
+        return _BROKEN_OFF.fullmatch(text, error.pos) is not None
     except RecursionError:
         return False
     return False
+
+
+def _is_open(text: str) -> bool:
+    """Whether a Python literal lacks a closing bracket or quote, and has not ended before more text."""
+    depth = 0
+    for found in _LITERAL_PART.finditer(text):
+        part = found[0]
+        if part in _QUOTES:
+            return True
+        depth += (part in "([{") - (part in ")]}") if len(part) == 1 else 0
+        if depth == 0:
+            return False
+    return True
 
 
 def failure(record: Record, *, flagged: bool = False, text: object = None) -> Failure:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from otel_loopguard.conventions._decode import (
     python_value,
     tool_message,
     unwrapped,
+    was_cut,
 )
 from otel_loopguard.core.canonical import Unknown, encode, load
 from otel_loopguard.core.policy import STRICT
@@ -177,3 +180,36 @@ def test_no_record_raises(
     record = Record(signal, name, attributes, events, length_limit=limit)  # type: ignore[arg-type]
     read(record)
     role(record)
+
+
+WHOLE = [
+    {"q": "a", "n": [1, 2.5, -3e20, True, False, None], "more": {"x": [], "y": "\\u00e9 \n\\ }", "z": "\u00e9"}},
+    [{"a": 1}, {"b": "}]"}],
+    ["a", "b, c"],
+    [["a"], [1]],
+]
+
+
+@pytest.mark.parametrize("data", WHOLE)
+@pytest.mark.parametrize("write", [json.dumps, partial(json.dumps, indent=2), repr], ids=["json", "2", "repr"])
+def test_every_beginning_is_cut(data: object, write: Callable[[object], str]) -> None:
+    """Data that stops anywhere after its first quote is cut, with an ellipsis or without; the whole is not."""
+    text = write(data)
+    first = next(place for place, character in enumerate(text) if character in "\"'") + 1
+    assert not was_cut(text, None)
+    assert [end for end in range(first, len(text)) if not was_cut(text[:end], None)] == []
+    assert all(was_cut(text[:end] + mark, None) for end in range(first, len(text)) for mark in ("...", "…"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[draft] hello", "[draft] hello...", "{name}", "{name", "{name}, hello…", "[1] see there", "hello...", "", "…",
+        '{"a": 1} and more', '["a"] hi', "['a'] hi", "[['a']] hi", "[[wiki]] text", "[[wiki", '{"a": b c d',
+        '{"a": "5" tall"}', '{"a": ' + "9" * 5000 + "}", '"quoted', '{"a": "..."}', "{'a': '…'}",
+        '{"a": NaN}', '{"a": "b\nc"}', "...", "[", "{",
+    ],
+)  # fmt: skip
+def test_honest_texts_are_whole(text: str) -> None:
+    """A text that does not begin as data, or goes on after it, or is only broken inside, is that text."""
+    assert not was_cut(text, None)
