@@ -34,7 +34,13 @@ _NEW_HELP: Final = """Make a new key from the operating system's randomness.
 
 @click.group()
 def key() -> None:
-    """Secret keys: make one, and see which is in use."""
+    """Secret keys: make one, and see which is in use.
+
+    \b
+    Examples:
+      loopguard key new --file loopguard.key
+      loopguard key id loopguard.key
+    """  # noqa: D301 - click reads the mark
 
 
 @key.command(help=_NEW_HELP)
@@ -72,7 +78,11 @@ def id_(*, path: str | None, as_json: bool) -> None:
 
     Of FILE where it is given, else of the key that LOOPGUARD_KEY_FILE or LOOPGUARD_KEY set.
     Spans carry the id as `loopguard.key.id`; it tells nothing about the key.
-    """
+
+    \b
+    Example:
+      loopguard key id --json loopguard.key
+    """  # noqa: D301 - click reads the mark
     ring = _keyring(path)
     others = sorted(name for name in ring.keys if name != ring.active.id)
     if as_json:

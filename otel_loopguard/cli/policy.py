@@ -61,7 +61,11 @@ def check(ctx: click.Context, file: str, shortest_gap: int | None, *, as_json: b
 
     Exit code 0 where nothing is wrong, 2 otherwise. Warnings are about what works but is
     probably not meant.
-    """
+
+    \b
+    Example:
+      loopguard policy check --shortest-gap 12 policy.yaml
+    """  # noqa: D301 - click reads the mark
     from otel_loopguard.core.policy_file.advice import advice
 
     reading = _read(file)
@@ -94,7 +98,11 @@ def show(file: str | None, tool: str | None, *, as_json: bool) -> None:
 
     Without a FILE (`-`: standard input) the policy of this environment is shown: that of
     LOOPGUARD_POLICY, else the built-in one, under LOOPGUARD_MODE.
-    """
+
+    \b
+    Example:
+      loopguard policy show policy.yaml --tool get_logs
+    """  # noqa: D301 - click reads the mark
     from otel_loopguard.core.policy_file.view import policy_settings, view
 
     reading, override = _of_environment() if file is None else (_read(file), None)
@@ -129,7 +137,11 @@ def builtin(name: str | None) -> None:
     """Print a ready-made policy for a family of tools; without a NAME list them.
 
     None of them is in force by itself: copy what fits into your policy.
-    """
+
+    \b
+    Example:
+      loopguard policy builtin mcp_filesystem > policy.yaml
+    """  # noqa: D301 - click reads the mark
     from importlib.resources import files
 
     found = {
