@@ -53,6 +53,7 @@ _HELP: Final = """Judge recorded runs: which agents were stuck, since which call
 
     `calls` counts records, `observations` distinct calls. `sequence` is the record's own number
     where all come from one process or none, else the place in the run's order from 1.
+    `fingerprints` are the first 16 digits of those that --calls shows whole.
     """
 
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
@@ -302,6 +303,9 @@ def _summary(reports: Sequence[Report]) -> str:
     if not reports:
         return "no tool calls found"
     runs, calls = len({report.run_id for report in reports}), sum(report.calls for report in reports)
+    counted = f"{runs} run{'' if runs == 1 else 's'}"
+    if len(reports) != runs:  # a verdict is an agent's
+        counted = f"{len(reports)} agents in {counted}"
     counts = Counter(report.verdict for report in reports)
     words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in reversed(VERDICTS) if counts[verdict])
-    return f"{runs} run{'' if runs == 1 else 's'}, {calls} call{'' if calls == 1 else 's'}: {words}"
+    return f"{counted}, {calls} call{'' if calls == 1 else 's'}: {words}"

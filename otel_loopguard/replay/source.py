@@ -54,10 +54,14 @@ class Source:
         """
         with stdin if self.path is None else self.path.open("rb") as raw:
             counted = io.BufferedReader(_Counted(raw, advance), 1 << 16)
+            reached = 0
             try:
-                yield from self._numbered(self._unpacked(counted))
+                for line in self._numbered(self._unpacked(counted)):
+                    reached = line.number
+                    yield line
             except (EOFError, zlib.error, gzip.BadGzipFile):
-                raise RecordError("the gzip data is broken or ends too early", source=self.name) from None
+                reason = f"the gzip data is broken or ends too early, after line {reached}"
+                raise RecordError(reason, source=self.name) from None
 
     def text(self, stdin: IO[bytes]) -> bytes:
         """All that it holds. Raises `RecordError` where it cannot be unpacked or is more than memory should hold."""

@@ -205,7 +205,7 @@ def test_a_broken_file_can_be_skipped_too(ran: Ran, tmp_path: Path) -> None:
     code, out, err = ran("--skip-bad", "--json", tmp_path)
     assert [json.loads(line)["run_id"] for line in out.splitlines()] == ["a", "b"]
     assert (code, err) == (
-        0, f"warning: skipped 1 bad line: {cut}: the gzip data is broken or ends too early\n",
+        0, f"warning: skipped 1 bad line: {cut}: the gzip data is broken or ends too early, after line 3\n",
     )  # fmt: skip
 
 
@@ -250,6 +250,14 @@ def test_a_policy_decides(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert f"{policy}: not UTF-8 text, save the file as UTF-8" in ran("-", stdin=calls)[2]
 
 
+def test_the_summary_says_what_it_counts(ran: Ran) -> None:
+    """A verdict is an agent's: where a run has several, agents are counted beside runs."""
+    _, out, _ = ran("-", stdin=lines(*loop("r", 1, agent="a"), *loop("r", 3, agent="b"), *loop("s", 1, agent="a")))
+    assert out.splitlines()[-1] == "3 agents in 2 runs, 5 calls: 1 nudge, 2 clean"
+    _, out, _ = ran("-", stdin=lines(*loop("r", 1), *loop("s", 1)))
+    assert out.splitlines()[-1] == "2 runs, 2 calls: 2 clean"
+
+
 def test_the_key_of_the_environment_is_used(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a key, fingerprints are the same from one command to the next; without, they are not, and nobody warns."""
     calls = lines(*loop("r", 1))
@@ -271,7 +279,7 @@ def test_the_key_of_the_environment_is_used(ran: Ran, monkeypatch: pytest.Monkey
 def test_a_key_file_that_others_read_is_warned_about(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The warning goes to standard error and stops nothing."""
     key = tmp_path / "keys.yaml"
-    key.write_text(f"active: a\nkeys: {{a: {'ab' * 32}}}\n")
+    key.write_text(f"active: a\nkeys: {{a: {'0123456789abcdef' * 4}}}\n")
     key.chmod(0o644)
     monkeypatch.setenv("LOOPGUARD_KEY_FILE", str(key))
     code, out, err = ran("--json", "-", stdin=lines(*loop("r", 1)))

@@ -101,9 +101,9 @@ def test_what_is_not_there_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (PACKED[:-9], "the gzip data is broken or ends too early"),
-        (PACKED[:20] + b"garbage" * 9, "the gzip data is broken or ends too early"),
-        (b"\x1f\x8b\x00\x00", "the gzip data is broken or ends too early"),
+        (PACKED[:-9], "the gzip data is broken or ends too early, after line 1"),
+        (PACKED[:20] + b"garbage" * 9, "the gzip data is broken or ends too early, after line 1"),
+        (b"\x1f\x8b\x00\x00", "the gzip data is broken or ends too early, after line 0"),
         (b"\x28\xb5\x2f\xfd\x00", "packed with zstd, unpack it with `zstd -d` and pipe it into `-`"),
     ],
 )
