@@ -59,8 +59,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     period: int = 1
     """Turns a lap; 1 where nothing cycles."""
     fingerprints: tuple[str, ...] = ()
-    """Of the calls that count and are still held, oldest first, each once: the judged call's in full and last, of
-    earlier ones the first 64 bits (16 hex digits)."""
+    """Of the calls that count and are still held, oldest first, each once, the judged call's last: of every one the
+    first 64 bits (16 hex digits), which is what a history keeps. A span's `loopguard.fingerprint` begins with them."""
     call_id: str | None = None
     """Of the judged call."""
     premature: bool = False

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from typing import Final
 
 __all__ = [
-    "FAILED", "MASK", "kept_name", "key_of", "name_tag", "number_of", "print_of", "salt_of", "short",
+    "FAILED", "MASK", "kept_name", "key_of", "name_tag", "number_of", "print_of",
+    "print_of_fingerprint", "salt_of", "short",
     "symbol_of", "tag_of",
 ]  # fmt: skip
 
@@ -65,6 +66,11 @@ def key_of(fingerprint: str | None, key_id: str) -> int | None:
 def print_of(key: int, salt: int) -> str:
     """The first 64 bits of the fingerprint that a key was made of: 16 hex digits, as evidence shows them."""
     return f"{key ^ salt:016x}"
+
+
+def print_of_fingerprint(fingerprint: str) -> str:
+    """What `print_of` gives for its key: the one spelling of evidence."""
+    return f"{number_of(fingerprint):016x}"
 
 
 def short(number: int | None) -> int | None:

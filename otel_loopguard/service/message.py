@@ -56,12 +56,11 @@ def message_of(said: Said, policy_version: str, time_ns: int) -> Message | None:
     if isinstance(event, Found):
         if event.finding.action == "info":
             return None
-        prints = event.finding.fingerprints
         judged = Judged(
             event.id,
             event.number,
             event.first_number,
-            fingerprint=prints[-1] if prints else "",
+            fingerprint=event.fingerprint,
             call_id=event.finding.call_id or "",
         )
         emitted = finding_event(event.finding, _origin(event, policy_version), judged)

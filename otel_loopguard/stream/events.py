@@ -5,7 +5,7 @@ Not events of OpenTelemetry: hosts turn these into log records, metrics, lines o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from otel_loopguard.core.call import OutcomeKind
@@ -63,6 +63,8 @@ class Found:
     finding: Finding
     trace_id: str
     span_id: str
+    fingerprint: str = field(compare=False)
+    """Of the judged call, whole; empty where the run was put aside since, which keeps first digits alone."""
     reported: bool
     """Another host has made this finding of this call already."""
 

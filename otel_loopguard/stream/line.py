@@ -35,6 +35,8 @@ class Met(msgspec.Struct):
     """(kind, action) of the findings that other hosts made of it."""
     found: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """(kind, action) of those that were made here."""
+    fingerprint: str = ""
+    """Whole; empty once the run was put aside, which keeps first digits alone."""
 
 
 class Line:

@@ -302,6 +302,7 @@ class Run:
             finding,
             met.trace_id,
             met.span_id,
+            fingerprint=met.fingerprint,
             reported=said in met.reported or self._was_reported(met, said),
         )
 
@@ -344,4 +345,13 @@ def _met(call: Merged, place: int, number: int) -> Met:
     reference = call_reference(
         record.trace_id, record.span_id, record.process_id, record.call.call_id, record.call.turn, record.sequence
     )
-    return Met(place, number, reference, record.trace_id, record.span_id, call.numbers, record.findings)
+    return Met(
+        place,
+        number,
+        reference,
+        record.trace_id,
+        record.span_id,
+        call.numbers,
+        record.findings,
+        fingerprint=record.call.fingerprint or "",
+    )

@@ -5,12 +5,13 @@ No stand-in for anything: it only saves the tests from building calls and outcom
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from otel_loopguard.core.call import ABSENT, Outcome, ToolCall, Turn
-from otel_loopguard.core.decision import Closing, Decision, Finding, NudgeOutcome, Observation
+from otel_loopguard.core.decision import Allow, Closing, Decision, Finding, NudgeOutcome, Observation
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Fingerprinter, Keyring, SecretKey, fingerprinter
 from otel_loopguard.core.history import History
@@ -119,4 +120,8 @@ def run(rows: Iterable[Row], policy: str | Policy = "{}") -> Run:
         told.decisions.append(engine.decide(told.history, call))
         told.observations.append(engine.record(told.history, call, outcome))
     told.closings += [engine.close(history) for history in histories.values()]
+    decided = [one.finding for one in told.decisions if not isinstance(one, Allow)]
+    for one in [*told.findings, *decided]:  # evidence has one spelling, whichever detector found it
+        assert all(re.fullmatch("[0-9a-f]{16}", each) for each in one.fingerprints), one
+        assert len(set(one.fingerprints)) == len(one.fingerprints), one
     return told

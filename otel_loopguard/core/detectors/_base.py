@@ -17,6 +17,7 @@ from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.episode import LASTING, Subject
 from otel_loopguard.core.past.turn import TurnMark
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.tag import print_of_fingerprint
 
 __all__ = ["LASTING", "After", "Before", "Detector", "Judged", "Moment", "TurnOver", "finding_on", "one_a_turn"]
 
@@ -103,9 +104,9 @@ def finding_on(  # noqa: PLR0913 - evidence has parts
         place, key = moment.entry.place, moment.entry.key
     else:
         place, key = history.place + 1, moment.key
-    prints = dict.fromkeys([one.print or "" for one in reversed(earlier) if one.key is not None and one.key != key])
+    prints = dict.fromkeys([one.print for one in reversed(earlier) if one.print is not None and one.key != key])
     if call.fingerprint is not None:
-        prints[call.fingerprint] = None
+        prints[print_of_fingerprint(call.fingerprint)] = None
     first = earlier[-1].place if earlier else place
     return Finding(kind, action, call.tool, place, first, count, limit, 1, tuple(prints), call.call_id)
 

@@ -18,7 +18,7 @@ from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.turn import TurnMark, Turns
 from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
-from otel_loopguard.core.tag import symbol_of
+from otel_loopguard.core.tag import print_of_fingerprint, symbol_of
 
 from ._base import Before, Judged, Moment, TurnOver
 
@@ -142,7 +142,9 @@ def _finding(
     if isinstance(moment, Before):
         place, tool, call_id = history.place + 1, moment.call.tool, moment.call.call_id
         if moment.call.fingerprint is not None:
-            prints[moment.call.fingerprint] = None
+            one = print_of_fingerprint(moment.call.fingerprint)
+            prints.pop(one, None)
+            prints[one] = None
     else:
         place, tool, call_id = moment.last.place, moment.tool, None
         premature = laps.action == "nudge" and moment.mark.answers != before[laps.period - 1].answers

@@ -16,6 +16,7 @@ from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.run_memory import handoff_symbol
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.tag import print_of_fingerprint
 
 from ._base import Before, Judged, Moment
 
@@ -46,7 +47,7 @@ class Handoff:
             if laps < rule.nudge or (rest and laps < rule.stop) or len(set(chain[-period:])) == 1:
                 continue
             action: Action = "stop" if laps >= rule.stop else "nudge"
-            prints = () if moment.call.fingerprint is None else (moment.call.fingerprint,)
+            prints = () if moment.call.fingerprint is None else (print_of_fingerprint(moment.call.fingerprint),)
             place = history.place + 1
             limit = rule.stop if action == "stop" else rule.nudge
             finding = Finding(

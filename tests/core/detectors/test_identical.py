@@ -158,9 +158,9 @@ def test_a_stop_is_said_once() -> None:
 
 
 def test_the_evidence_of_a_stop() -> None:
-    """Count, limit, the first call that counts, and one fingerprint: the judged call's in full."""
+    """Count, limit, the first call that counts, and one fingerprint: the first digits of the judged call's."""
     told = run([("loan", {"copy": 1}, "due"), *[ASK] * 5])
     stop = told.findings[-1]
     assert (stop.tool, stop.sequence, stop.first_sequence) == ("catalogue", 6, 2)
     assert (stop.count, stop.limit, stop.period) == (5, 5, 1)
-    assert [len(one) for one in stop.fingerprints] == [32]
+    assert [len(one) for one in stop.fingerprints] == [16]
