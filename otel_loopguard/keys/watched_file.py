@@ -34,7 +34,7 @@ class WatchedFile(Generic[T]):
 
     __slots__ = ("_checked_ns", "_instead", "_lock", "_parse", "_path", "_setting", "_signature", "_tell", "_value")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a file and what is said of it
+    def __init__(
         self, path: str, parse: Callable[[str], T], tell: Callable[[str], None], instead: str, setting: str = ""
     ) -> None:
         self._path = Path(path)
