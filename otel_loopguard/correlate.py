@@ -42,6 +42,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """`gen_ai.conversation.id`, `session.id` and the like from the context or baggage."""
     agent: str | None = None
     """`gen_ai.agent.name` from the context or baggage."""
+    carried: frozenset[str] = frozenset()
+    """The ids that baggage names: it comes from outside, so they enter no key."""
 
 
 NOWHERE: Final = Surroundings()
@@ -65,6 +67,8 @@ class Place(msgspec.Struct, frozen=True):
     message: str
     """The user message that the call works on, by whatever token there is: the id of its outermost agent span, or the
     instrumentation's own. Empty where unknown. A new one in a run by conversation is a new user message."""
+    key_run: str = ""
+    """What a run's own key is derived from: its id, but the trace id where baggage names that run and code does not."""
 
 
 def place(
@@ -107,6 +111,7 @@ def place(
         agent_named=bool(named),
         turn=surroundings.given_turn if surroundings.given_turn is not None else call.turn,
         message=call.prompt_id or _outermost_agent(ancestors),
+        key_run=trace_id if not surroundings.given_run and run_id in surroundings.carried else run_id or trace_id,
     )
 
 

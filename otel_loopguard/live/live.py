@@ -81,7 +81,7 @@ class Live(Recorder):
         Under a policy with scope values nothing is heard, since they enter the fingerprint and are known with the
         tool's span alone.
         """
-        reader = self._reader(seen.place.run_id, seen.resource.get("service.name"))
+        reader = self._reader_of(seen)
         if self._rules.policy.scope:
             return
         call = self._read_call(reader, seen)
@@ -99,7 +99,7 @@ class Live(Recorder):
 
         The flag says that a guard around this one has it already. None where a finaliser came in between.
         """
-        call = self._read_call(self._reader(seen.place.run_id, seen.resource.get("service.name")), seen)
+        call = self._read_call(self._reader_of(seen), seen)
         place, around = seen.place, seen.guarded
         is_around = around is not None and around.ended_ns is None
         if around is not None and is_around and around.is_seen_in(call):
@@ -134,7 +134,8 @@ class Live(Recorder):
 
     def conclude(self, guarded: Guarded, seen: Sighting) -> Taken | None:
         """A guarded call has ended, refused or not: count it once, whether or not a span of it did so already."""
-        reader = self._reader(guarded.run.run_id, seen.resource.get("service.name"))
+        key_run = seen.place.key_run if seen.place.run_id == guarded.run.run_id else None
+        reader = self._reader(guarded.run.run_id, seen.resource.get("service.name"), key_run)
         outcome = self._read_outcome(reader, seen, guarded.call)
         report = None
         with self._lock:

@@ -91,17 +91,20 @@ class Recorder:
 
     def read(self, seen: Sighting) -> tuple[ToolCall, Outcome]:
         """A call without its content."""
-        reader = self._reader(seen.place.run_id, seen.resource.get("service.name"))
+        reader = self._reader_of(seen)
         call = self._read_call(reader, seen)
         return call, self._read_outcome(reader, seen, call)
 
-    def _reader(self, run_id: str, service: object) -> CallReader:
+    def _reader_of(self, seen: Sighting) -> CallReader:
+        return self._reader(seen.place.run_id, seen.resource.get("service.name"), seen.place.key_run)
+
+    def _reader(self, run_id: str, service: object, key_run: str | None = None) -> CallReader:
         self._rules.refresh(self._clock())
         run: RunState | None = None
         if self._by_run:
             with self._lock:
                 run = self._ledger.run(run_id, spoken().ticket)
-        return self._rules.reader(run, service)
+        return self._rules.reader(run, service, key_run)
 
     def _read_call(self, reader: CallReader, seen: Sighting) -> ToolCall:
         raw = seen.raw

@@ -81,15 +81,17 @@ class Rules:
             if policy is not self.engine.policy:
                 self.engine = Engine(policy)
 
-    def reader(self, run: RunState | None, service: object) -> CallReader:
+    def reader(self, run: RunState | None, service: object, key_run: str | None = None) -> CallReader:
         """The reader for a call: with its run's or its service's own key where the key scope says so.
 
-        ``run`` None is for the other scopes; ``service`` is the resource's `service.name`.
+        ``run`` None is for the other scopes; ``service`` is the resource's `service.name`. ``key_run`` is what the
+        run's key is derived from (`Place.key_run`); None: what it was derived from last.
         """
         if run is not None:
             held = run.reader
-            if held is None or held[0] is not self._made_from:
-                held = run.reader = (self._made_from, self._read_with(run.run_id))
+            if held is None or held[0] is not self._made_from or key_run not in (None, run.key_run):
+                run.key_run = key_run or run.key_run
+                held = run.reader = (self._made_from, self._read_with(run.key_run))
             return held[1]
         value = bounded(str(service or "")) if self._scope == "service" else ""
         reader = self._readers.get(value)

@@ -30,7 +30,7 @@ class RunState:
 
     __slots__ = (
         "_calls", "_calls_at_first", "_lanes", "_news_after", "_repeat_max", "_spoken_to", "_tokens", "doubts", "ended",
-        "memory", "message", "process_id", "reader", "run_id", "speaks_to_all", "ticket", "verdict",
+        "key_run", "memory", "message", "process_id", "reader", "run_id", "speaks_to_all", "ticket", "verdict",
     )  # fmt: skip
 
     def __init__(self, run_id: str, process_id: str, ticket: int) -> None:
@@ -38,6 +38,8 @@ class RunState:
         self.process_id = process_id
         """For lanes made from now on: renewed wherever one of them might number calls a second time."""
         self.memory = RunMemory()
+        self.key_run = run_id
+        """What the run's own key is derived from: see `Place.key_run`."""
         self.reader: tuple[object, CallReader] | None = None
         """The reader with the run's own key (key scope `run`), with what it was made from."""
         self.message: str | None = None

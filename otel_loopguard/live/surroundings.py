@@ -36,6 +36,8 @@ def surroundings_of(context: Context) -> Surroundings:
     carried = baggage.get_all(context)
     properties = context.get(_TRACELOOP)
     properties = properties if isinstance(properties, Mapping) else {}
+    conversation_carried = _first(carried, _CONVERSATIONS)
+    ids = (_text(carried.get(RUN_ID)), _text(carried.get(_AGENT_CALL_ID)), conversation_carried) if carried else ()
     found = Surroundings(
         given_run=given.run_id,
         given_agent=given.agent,
@@ -43,10 +45,11 @@ def surroundings_of(context: Context) -> Surroundings:
         agent_call_id=_text(context.get(_AGENT_CALL_ID)) or _text(carried.get(_AGENT_CALL_ID)),
         conversation_id=_first(context, _CONVERSATIONS)
         or _ambient(context)
-        or _first(carried, _CONVERSATIONS)
+        or conversation_carried
         or _first(properties, _TRACELOOP_SESSIONS)
         or _text(context.get(_TRACELOOP_CONVERSATION)),
         agent=_text(context.get(AGENT_NAME)) or _text(carried.get(AGENT_NAME)) or _text(context.get(_TRACELOOP_AGENT)),
+        carried=frozenset(one for one in ids if one is not None),
     )
     return NOWHERE if found == NOWHERE else found
 

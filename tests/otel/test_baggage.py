@@ -172,3 +172,40 @@ def test_baggage_enters_no_fingerprint() -> None:
     without = serve(process, {}, {"q": 1})
     assert with_it[names.FINGERPRINT] == without[names.FINGERPRINT]
     assert with_it[names.RUN_ID] == "r"
+
+
+@pytest.mark.parametrize("name", ["loopguard.run.id", "gen_ai.agent.call.id", "gen_ai.conversation.id", "session.id"])
+@pytest.mark.parametrize("copied", [False, True])
+def test_baggage_enters_no_key_of_a_run(name: str, copied: bool) -> None:  # noqa: FBT001 (a table)
+    """Where each run has its own key, a caller that names the run of another cannot compare with it.
+
+    Nor where a processor copies baggage to spans.
+    """
+    process = Process(key_scope="run")
+    with otel_loopguard.run("r"):
+        process.call("search", {"q": 1})
+    token = otel_context.attach(propagate.extract({"baggage": f"{name}=r"}))
+    try:
+        for _ in range(2):
+            process.call("search", {"q": 1}, **({name: "r"} if copied else {}))
+        with otel_loopguard.run("r"):
+            process.call("search", {"q": 1})
+    finally:
+        otel_context.detach(token)
+    assert [one[names.RUN_ID] for one in process.attributes] == ["r"] * 4
+    given, carried, other, again = process.written(names.FINGERPRINT)
+    assert given == again
+    assert len({given, carried, other}) == 3
+
+
+def test_one_trace_of_a_carried_run_has_one_key() -> None:
+    """Within a trace the calls of a run that baggage names are compared, guarded or not."""
+    process = Process(key_scope="run")
+    token = otel_context.attach(propagate.extract({"baggage": "loopguard.run.id=r"}))
+    try:
+        with process.agent("a"):
+            process.call("search", {"q": 1})
+            process.call("search", {"q": 1})
+    finally:
+        otel_context.detach(token)
+    assert process.written(names.REPEAT_COUNT) == [1, 2]

@@ -13,6 +13,7 @@ from opentelemetry import context as otel_context
 
 import otel_loopguard
 from otel_loopguard import names
+from otel_loopguard.core.identifier import bounded
 from tests.support.process import Process
 
 
@@ -83,7 +84,7 @@ def test_run_decorates() -> None:
         ({}, {"gen_ai.conversation.id": "b"}, {"gen_ai.conversation.id": "a"}, "b"),
         ({}, {}, {"gen_ai.conversation.id": "a"}, "a"),
         ({"session.id": "s"}, {}, {"gen_ai.conversation.id": "a"}, "s"),
-        ({}, {"loopguard.run.id": "b" * 257}, {}, None),
+        ({}, {"loopguard.run.id": "b" * 257}, {}, bounded("b" * 257)),
     ],
 )
 def test_where_the_run_is_named(
