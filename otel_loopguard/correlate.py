@@ -170,16 +170,22 @@ class Siblings:
     decisions of long ago are forgotten, and a call that reaches back to them is a turn of its own.
     """
 
-    __slots__ = ("_decisions", "_latest_end", "_models")
+    __slots__ = ("_decisions", "_equal", "_latest_end", "_models")
 
     MODELS: Final = 8
     """Model spans remembered; a decision's calls follow it before the next one ends."""
     DECISIONS: Final = 16
     """Groups of overlapping calls remembered."""
+    EQUAL: Final = 4
+    """Equal calls, one after the other, that one model decision is believed to have made: a call and three retries."""
+    PRINTS: Final = 64
+    """Different calls of model spans whose equals are counted."""
 
     def __init__(self) -> None:
         self._models: OrderedDict[str, int] = OrderedDict()
         self._decisions: list[_Decision] = []
+        self._equal: OrderedDict[tuple[Turn, str], tuple[int, int]] = OrderedDict()
+        """How many equal calls a model's turn holds that did not overlap, and when the last of them ended."""
         self._latest_end = 0
         """No decision took calls that began later than this."""
 
@@ -218,3 +224,23 @@ class Siblings:
             del self._decisions[0]
         self._latest_end = max(self._latest_end, end_ns)
         return span_id or None
+
+    def own_turn(
+        self, turn: Turn, fingerprint: str | None, span_id: str, start_ns: int | None, end_ns: int | None
+    ) -> Turn:
+        """The turn of a call whose model span was given as its ``turn``, now that its fingerprint is known.
+
+        A model that asks for one call again and again without a span of its own for each time would hide a loop: after
+        `EQUAL` equal calls that ended one before the next, each further one is a turn of its own. Calls that differ
+        stay in the turn, however many one decision made.
+        """
+        if fingerprint is None or start_ns is None or turn not in self._models:
+            return turn
+        key = (turn, fingerprint)
+        count, latest_end = self._equal.pop(key, (0, 0))
+        follows = start_ns >= latest_end
+        end_ns = start_ns if end_ns is None else end_ns
+        self._equal[key] = (count + follows, max(latest_end, end_ns))
+        if len(self._equal) > self.PRINTS:
+            self._equal.popitem(last=False)
+        return (span_id or None) if follows and count >= self.EQUAL else turn

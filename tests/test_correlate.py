@@ -187,3 +187,40 @@ def test_bounds() -> None:
 def test_a_call_without_an_id() -> None:
     """A call that has no span id and no siblings has no turn to share."""
     assert Siblings().turn("", 1, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("prints", "own"),
+    [
+        (["x"] * 7, [4, 5, 6]),
+        ([f"x{number}" for number in range(20)], []),
+        (["x", "y"] * 6, [8, 9, 10, 11]),
+        ([None] * 20, []),
+    ],
+    ids=["one call", "a fan-out", "two in turn", "unknown"],
+)
+def test_a_model_that_is_seen_once(prints: list[str | None], own: list[int]) -> None:
+    """Of equal calls one after the other a model's decision made four; more are turns of their own, others are not."""
+    siblings = Siblings()
+    siblings.model("m", 0)
+    turns = []
+    for number, fingerprint in enumerate(prints):
+        times = (10 * number + 1, 10 * number + 9)
+        turns.append(siblings.own_turn(siblings.turn(f"c{number}", *times), fingerprint, f"c{number}", *times))
+    assert turns == [f"c{number}" if number in own else "m" for number in range(len(prints))]
+
+
+def test_equal_calls_at_once_are_of_their_model() -> None:
+    """However many equal calls overlap, one decision made them."""
+    siblings = Siblings()
+    siblings.model("m", 0)
+    assert {siblings.own_turn("m", "x", f"c{number}", 10 + number, 90 + number) for number in range(20)} == {"m"}
+
+
+def test_equals_are_bounded() -> None:
+    """Only the calls seen last are counted."""
+    siblings = Siblings()
+    siblings.model("m", 0)
+    for number in range(1000):
+        siblings.own_turn("m", str(number), "c", number, number)
+    assert len(siblings._equal) == Siblings.PRINTS

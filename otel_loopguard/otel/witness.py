@@ -9,13 +9,14 @@ import threading
 from typing import Final
 from weakref import ReferenceType, ref
 
+import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_loopguard.conventions import RawCall, Record, read, role
 from otel_loopguard.conventions.usage import tokens_of
-from otel_loopguard.core.call import Turn
+from otel_loopguard.core.call import ToolCall, Turn
 from otel_loopguard.correlate import NOWHERE, Place, Siblings, Surroundings, place
 from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
 
@@ -62,6 +63,11 @@ class Witness:
             record.start_ns or 0, end_ns, turn, is_known, guarded_in(context),
         )  # fmt: skip
         call, outcome = self._live.read(seen)
+        if is_known and where.turn is None:
+            turn = self._own_turn(first, turn, call, record)
+            if turn != seen.turn:
+                seen = msgspec.structs.replace(seen, turn=turn, turn_known=False)
+                call = msgspec.structs.replace(call, turn=turn)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
         if copy is not None and (copy.observation is not None or call.fingerprint is None):
             taken: Taken | None = copy
@@ -135,6 +141,15 @@ class Witness:
             siblings = self._siblings(parent)
             turn = siblings.turn(span_id, start_ns, record.end_ns)
             return turn, siblings.is_model(turn)
+
+    def _own_turn(self, first: OpenSpan, turn: Turn, call: ToolCall, record: Record) -> Turn:
+        """The turn of a call that its model's decision names, unless it is one equal call too many of it."""
+        parent = self.spans.get(first.parent_id)
+        if parent is None or first.ids.span_id != record.span_id:
+            return turn
+        with self._lock:
+            siblings = self._siblings(parent)
+            return siblings.own_turn(turn, call.fingerprint, record.span_id, record.start_ns, record.end_ns)
 
     @staticmethod
     def _siblings(parent: OpenSpan) -> Siblings:

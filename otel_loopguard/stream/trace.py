@@ -147,7 +147,10 @@ def _turns(spans: Iterable[Span]) -> dict[int, Turn]:
             if span.call is None:
                 siblings.model(span.span_id, span.start_ns)
             else:
-                turns[id(span)] = siblings.turn(span.span_id, span.start_ns, span.end_ns)
+                turn = siblings.turn(span.span_id, span.start_ns, span.end_ns)
+                turns[id(span)] = siblings.own_turn(
+                    turn, span.call.call.fingerprint, span.span_id, span.start_ns, span.end_ns
+                )
     return turns
 
 

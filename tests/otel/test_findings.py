@@ -260,3 +260,14 @@ def test_a_log_processor_that_raises_is_no_trouble() -> None:
     assert len(process.tools[-1].events) == 1
     if LOGS_SUPPORTED:
         assert process.live.counters.read(names.ERRORS) == [(1, {"error.type": "RuntimeError"})]
+
+
+@pytest.mark.parametrize(("differ", "stops"), [(False, True), (True, False)])
+def test_a_loop_behind_one_model_span(differ: bool, stops: bool) -> None:  # noqa: FBT001 (a table)
+    """Twenty equal calls after the only model span are a loop, twenty different ones what one decision asked for."""
+    process = Process()
+    with process.agent():
+        process.model()
+        for number in range(20):
+            process.call("search", {"q": number if differ else 0})
+    assert ("stop" in process.written(names.VERDICT)) is stops

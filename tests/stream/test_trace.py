@@ -143,3 +143,15 @@ def test_a_trace_without_calls_places_nothing() -> None:
     assert list(placed([around("root")])) == []
     assert list(placed([])) == []
     assert msgspec.structs.asdict(around("root"))["call"] is None
+
+
+@pytest.mark.parametrize(("differ", "turns"), [(False, 17), (True, 1)])
+def test_equal_calls_behind_one_model_span(differ: bool, turns: int) -> None:  # noqa: FBT001 (a table)
+    """More than four equal calls one after the other are turns of their own; different ones are of their model."""
+    spans = [around("root", role=AGENT), around("m", "root", 0, 1, Role("model"))]
+    for number in range(20):
+        span = tool(f"t{number}", "root", 10 * number + 2, 10 * number + 9)
+        assert span.call is not None
+        call = ToolCall("look", f"{number if differ else 0:032x}", "k")
+        spans.append(msgspec.structs.replace(span, call=msgspec.structs.replace(span.call, call=call)))
+    assert len({call.call.turn for call in placed(spans)}) == turns
