@@ -50,8 +50,8 @@ def run(
     own = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
     return subprocess.run(
         [bare / "bin" / "python", "-m", "otel_loopguard", "run", "--", *command], cwd=tmp_path,
-        env={**own, "LOOPGUARD_KEY": "0123456789abcdef" * 4, **(environ or {})}, capture_output=True, text=True, timeout=60,
-        check=False,
+        env={**own, "LOOPGUARD_KEY": "0123456789abcdef" * 4, **(environ or {})},
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 

@@ -39,7 +39,8 @@ def test_the_key_of_the_variable() -> None:
         (
             {"LOOPGUARD_KEY": "00"},
             (
-                "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32, in hex or base64: `loopguard key new` makes one; "
+                "`LOOPGUARD_KEY` has 1 bytes, a key needs at least 32, "
+                "in hex or base64: `loopguard key new` makes one; "
                 "using a key of this process alone"
             ),
         ),

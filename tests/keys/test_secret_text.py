@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from otel_loopguard.errors import KeySettingError
 from otel_loopguard.keys import decode_secret, new_secret
 
-NEITHER = "`KEY` is neither hex nor base64, write at least 32 random bytes in one of them, as `loopguard key new` prints a key"
+NEITHER = (
+    "`KEY` is neither hex nor base64, "
+    "write at least 32 random bytes in one of them, as `loopguard key new` prints a key"
+)
 REPEATS = "`KEY` repeats a few bytes and can be guessed: `loopguard key new` makes a random key"
 
 
