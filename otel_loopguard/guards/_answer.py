@@ -13,7 +13,7 @@ from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Sighting
 
-__all__ = ["Allow", "Call", "Nudge", "Refuse", "text_of", "with_words"]
+__all__ = ["Allow", "Call", "Nudge", "Refuse", "message_of", "text_of", "with_words"]
 
 
 @dataclass(slots=True)
@@ -27,6 +27,10 @@ class Call:
     seen: Sighting | None = field(repr=False)
     words: str = ""
     """What the model is told together with the result."""
+    is_started: bool = False
+    """Its dispatch has begun."""
+    is_anonymous: bool = False
+    """Nothing tells whose call it is: it is let through, and its result goes to nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,14 @@ class Refuse:
     call: Call
     text: str = field(repr=False)
     stop: LoopDetected | None = None
+
+
+def message_of(error: BaseException) -> str:
+    """An exception's text; empty where it has none to give, since it may raise when it is asked."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the host's exception goes on, not this one
+        return ""
 
 
 def text_of(value: object) -> str:

@@ -42,11 +42,21 @@ def judge(  # noqa: PLR0913 - what a framework may know
     run: str | None = None,
     agent: str | None = None,
     tools: Iterable[object] = (),
+    default_run: str | None = None,
 ) -> Judged:
     """Ask the guard about every call; `Guard.ended` is for the adapter to call when all answers are out."""
     known = tuple(tools)
     decisions = [
-        guard.before(call.tool, call.arguments, call_id=call.call_id, turn=turn, run=run, agent=agent, tools=known)
+        guard.before(
+            call.tool,
+            call.arguments,
+            call_id=call.call_id,
+            turn=turn,
+            run=run,
+            agent=agent,
+            tools=known,
+            default_run=default_run,
+        )
         for call in calls
     ]
     for decision in decisions:

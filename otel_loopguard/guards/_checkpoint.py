@@ -12,14 +12,15 @@ from typing import Final
 from opentelemetry import trace
 
 from otel_loopguard import names
-from otel_loopguard.core.decision import Finding
+from otel_loopguard.core.decision import Finding, Refuse
 from otel_loopguard.core.explain import Remaining
 from otel_loopguard.emit import Judged, Origin, blocked_event, guard_event
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Live, Taken
 
 __all__ = [
-    "BLOCKED_KINDS", "REPORT_BLOCKED_SCHEMA", "REPORT_BLOCKED_WORDS", "blocked", "denied", "loop_detected", "stopped",
+    "BLOCKED_KINDS", "REPORT_BLOCKED_SCHEMA", "REPORT_BLOCKED_WORDS", "blocked", "denied", "in_flight", "loop_detected",
+    "stopped",
 ]  # fmt: skip
 
 BLOCKED_KINDS: Final = ("information", "permission", "credentials", "tool", "decision", "other")
@@ -72,6 +73,15 @@ def blocked(live: Live, origin: Origin, needed: Sequence[object], *, may_quote: 
         kind = kind if kind in BLOCKED_KINDS else "other"
         live.counters.add(names.BLOCKED_REPORTS, (kind,))
         live.outlet.emit(blocked_event(origin, kind, need[:_LONGEST_NEED] if may_quote else ""), None, time_ns())
+
+
+def in_flight(guarded: Guarded) -> Refuse:
+    """An equal write has been dispatched and has not ended: nobody knows whether it takes effect."""
+    call, place = guarded.call, guarded.lane.number + 1
+    shown = (call.fingerprint[:16],) if call.fingerprint else ()
+    return Refuse(
+        Finding("indeterminate", "stop", call.tool, place, place, 2, 2, fingerprints=shown, call_id=call.call_id)
+    )
 
 
 def loop_detected(guarded: Guarded, finding: Finding, remaining: Remaining) -> LoopDetected:

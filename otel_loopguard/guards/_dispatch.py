@@ -9,12 +9,13 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 from otel_loopguard.errors import LoopDetected
 
-from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
+from ._answer import Allow, Call, Nudge, Refuse, message_of, text_of, with_words
 from ._batch import Asked, judge
 from ._guard import Guard
 from ._step import current_step, new_step
@@ -47,6 +48,8 @@ class Session:
     agent: str | None = None
     on_error: Callable[[Exception], str] | None = None
     """Makes the model's text of an exception; None lets exceptions through."""
+    own_run: str = field(default_factory=lambda: f"loop-{token_hex(8)}")
+    """The run where nothing names one: a session is one conversation."""
 
 
 def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:
@@ -100,6 +103,7 @@ def _judged(session: Session, calls: Sequence[Asked]) -> tuple[list[Allow | Nudg
         run=session.run,
         agent=session.agent,
         tools=session.tools,
+        default_run=session.own_run,
     )
     return judged.decisions, judged.stop
 
@@ -141,9 +145,13 @@ def _failed(session: Session, call: Asked, held: Call, error: BaseException) -> 
     if session.on_error is None or not isinstance(error, Exception):
         session.guard.failed(held, error)
         raise error
-    text = session.on_error(error)
+    try:
+        text = session.on_error(error)
+    except BaseException:
+        session.guard.failed(held, error)
+        raise
     after = session.guard.after(
-        held, text, is_error=True, error_type=type(error).__qualname__, error_message=str(error)
+        held, text, is_error=True, error_type=type(error).__qualname__, error_message=message_of(error)
     )
     return Answer(call, _told(text, after), is_error=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from secrets import token_hex
 from time import monotonic_ns, time_ns
@@ -28,11 +28,9 @@ from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.core.results import ResultLimits, Results
 from otel_loopguard.correlate import place
-from otel_loopguard.emit import Origin
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.keys import KeySource, PolicySource
 from otel_loopguard.live import (
-    TERMINATION_REASONS,
     Guarded,
     Live,
     Sighting,
@@ -40,15 +38,16 @@ from otel_loopguard.live import (
     Taken,
     Tell,
     enlist,
-    given_in,
     guarded_in,
     inside,
     shared,
     surroundings_of,
 )
 
-from ._answer import Allow, Call, Nudge, Refuse, text_of
-from ._checkpoint import blocked, denied, loop_detected, stopped
+from ._answer import Allow, Call, Nudge, Refuse, message_of, text_of
+from ._checkpoint import denied, in_flight, loop_detected, stopped
+from ._open_writes import OpenWrites
+from ._told import Told
 
 __all__ = ["Guard", "ResultLimits", "Words"]
 
@@ -57,7 +56,7 @@ _PENDING: Final = 1024
 """Agents that have words waiting, because the call that earned them raised an exception."""
 
 
-class Guard:
+class Guard(Told):
     """One guard serves any number of runs, agents, threads and tasks. It never raises and never waits."""
 
     def __init__(  # noqa: PLR0913 - every part that a user may choose
@@ -98,6 +97,7 @@ class Guard:
         self._refusals = refusals
         self._words = words or Words()
         self._results = Results(limits or ResultLimits())
+        self._writes = OpenWrites()
         self._lock = threading.Lock()
         self._tools: dict[str, None] = dict.fromkeys(tools)
         self._pending: dict[tuple[str, str], str] = {}
@@ -132,6 +132,7 @@ class Guard:
         run: str | None = None,
         agent: str | None = None,
         tools: Iterable[object] = (),
+        default_run: str | None = None,
     ) -> Allow | Nudge | Refuse:
         """What to do with a call. Whatever it is, tell its end with `after` or `failed` exactly where it says `Allow`.
 
@@ -143,6 +144,8 @@ class Guard:
             run: The framework's own run; `otel_loopguard.run()` wins over it.
             agent: The framework's own name of the agent; `otel_loopguard.run()` wins over it.
             tools: Names of all tools that the model can call.
+            default_run: Of the conversation, where nothing else names a run and no span is current. Without it such a
+                call is let through, and its result neither kept nor quoted: it could be anybody's.
 
         """
         if tool == REPORT_BLOCKED:
@@ -155,22 +158,35 @@ class Guard:
                     turn=bounded(turn) if isinstance(turn, str) else turn,
                 ),
                 tools_of([*tools, *self._tools]),
+                default_run,
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
             return Allow(Call(tool, arguments, None, None))
 
-    def _before(self, raw: RawCall, tools: tuple[str, ...]) -> Allow | Nudge | Refuse:
-        seen = self._seen(raw)
+    def _before(self, raw: RawCall, tools: tuple[str, ...], default_run: str | None) -> Allow | Nudge | Refuse:
+        seen = self._seen(raw, default_run)
         admitted = self._live.admit(seen)
         if admitted is None or admitted[1]:
             return Allow(Call(raw.tool, raw.arguments, None, None))
         guarded, _ = admitted
         call = Call(raw.tool, raw.arguments, guarded, seen)
+        call.is_anonymous = guarded.run.run_id == self._own_run
         settings = self._live.policy.for_tool(raw.tool)
         mode = self._mode or settings.mode
         decision = guarded.decision
+        if guarded.call.fingerprint is None:
+            self._edge.warn(
+                f"arguments of {raw.tool}", "the arguments of `%s` are no plain data, so its repeats cannot be told;"
+                " guard a function of plain arguments", raw.tool,
+            )  # fmt: skip
         if mode == "observe" or guarded.run.doubts:
+            return Allow(call)
+        if call.is_anonymous:
+            self._edge.warn(
+                "anonymous", "a guarded call belongs to no run, so it is let through and its result is not kept; name"
+                ' the run: `with otel_loopguard.run("ticket-4711"):` around the agent, or `run=`',
+            )  # fmt: skip
             return Allow(call)
         remaining = self._remaining(guarded, tools)
         if mode == "enforce":
@@ -178,6 +194,10 @@ class Guard:
                 return self._cover(call, guarded)
             if isinstance(decision, engine.Refuse):
                 return self._refuse(call, guarded, decision, remaining)
+            with self._lock:
+                may_go = self._writes.enter(call, settings)
+            if not may_go:
+                return self._refuse(call, guarded, in_flight(guarded), remaining)
         if isinstance(decision, engine.Nudge) or (isinstance(decision, engine.Refuse) and not decision.repeated):
             return self._nudge(call, guarded, decision, settings, remaining)
         return Allow(call)
@@ -197,12 +217,14 @@ class Guard:
         return Nudge(call, call.words, kept)
 
     def _refuse(self, call: Call, guarded: Guarded, decision: engine.Refuse, remaining: Remaining) -> Refuse:
-        guarded.decided = decision
         finding, lane = decision.finding, guarded.lane
+        is_unknown = finding.kind == "indeterminate" and decision is guarded.decision
+        if decision is guarded.decision:
+            guarded.decided = decision
         taken = self._end(call, ours=True)
         with self._lock:
             lane.refused += 1
-            stops = finding.kind == "indeterminate" or lane.refused > self._refusals
+            stops = is_unknown or lane.refused > self._refusals
             if stops:
                 lane.stopped_in = guarded.call.turn
         denied(self._live, guarded, finding.kind, taken)
@@ -233,6 +255,7 @@ class Guard:
     @staticmethod
     def inside(call: Call) -> AbstractContextManager[None]:
         """Put around the dispatch: spans that start in it are known as this call's."""
+        call.is_started = True
         return inside(call.guarded)
 
     def after(
@@ -252,7 +275,7 @@ class Guard:
             taken = self._end(call, result, is_error=is_error, error_type=error_type, error_message=error_message)
             settings = self._live.policy.for_tool(call.tool)
             mode = self._mode or settings.mode
-            if mode == "observe":
+            if mode == "observe" or call.is_anonymous:
                 return Allow(call)
             if not is_error and error_type is None and not isinstance(result, Absent):
                 self._keep(guarded, settings, result)
@@ -267,7 +290,7 @@ class Guard:
 
         A cancelled call may have taken effect: of a declared write nobody knows.
         """
-        answer = self.after(call, error_type=type(error).__qualname__, is_error=True, error_message=str(error))
+        answer = self.after(call, error_type=type(error).__qualname__, is_error=True, error_message=message_of(error))
         if isinstance(answer, Nudge) and call.guarded is not None:
             with self._lock:
                 if len(self._pending) >= _PENDING:
@@ -293,73 +316,13 @@ class Guard:
             self._edge.caught(error)
         return stop
 
-    # What the application tells -----------------------------------------------------------------------------------
-
-    def state(self, value: object, *, run: str | None = None, agent: str | None = None) -> None:
-        """The application's own state now, any JSON: with it, it alone decides whether the agent gets anywhere."""
-        try:
-            run_id, trace_id, given = self._here(run)
-            self._live.state(run_id, trace_id, bounded(agent or given), value)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-
-    def user_message(self, *, run: str | None = None, agent: str | None = None) -> None:
-        """A user spoke (to one agent; None: to all): what was repeated before is no repetition any more."""
-        try:
-            run_id, trace_id, _ = self._here(run)
-            self._live.user_message(run_id, trace_id, bounded(agent or ""))
-            with self._lock:
-                self._results.forget(run_id or trace_id)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-
-    def new_message(self, run: str | None) -> None:
-        """A framework begins to work on a user's message. Where the application names the run, it says that itself."""
-        if given_in(otel_context.get_current()).run_id is None:
-            self.user_message(run=run)
-
-    def finish(self, reason: str = "", *, run: str | None = None) -> None:
-        """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
-        try:
-            run_id, trace_id, _ = self._here(run)
-            known = reason if reason in TERMINATION_REASONS else ""
-            if reason and not known:
-                allowed = ", ".join(f"`{one}`" for one in TERMINATION_REASONS)
-                self._edge.warn("reason", "unknown termination reason, expected one of %s; left out", allowed)
-            span = trace.get_current_span().get_span_context()
-            self._live.finish(run_id, trace_id, known, span if span.is_valid else None)
-            with self._lock:
-                self._results.forget(run_id or trace_id)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-
-    def report_blocked(self, tried: Sequence[str] = (), needed: Sequence[str] = (), *, run: str | None = None) -> str:  # noqa: ARG002 - what was tried stays in the conversation
-        """The tool `report_blocked`: count what the agent needs, and tell it to hand over."""
-        try:
-            run_id, trace_id, agent = self._here(run)
-            origin = Origin(run_id or trace_id, agent, policy_version=self._live.policy_version)
-            said = [needed] if isinstance(needed, str) else needed
-            blocked(self._live, origin, said, may_quote=self._settings.content == "keep")
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-        return "Recorded. Do not call more tools; tell the user what you tried and what you need."
-
     # Inside -------------------------------------------------------------------------------------------------------
 
-    def _here(self, run: str | None) -> tuple[str, str, str]:
-        """The run, trace and agent that this code runs for."""
-        around = surroundings_of(otel_context.get_current())
-        span = trace.get_current_span().get_span_context()
-        trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else self._own_run
-        named = around.given_run or bounded(run or "") or around.run_id
-        run_id = named or around.agent_call_id or around.conversation_id or ""
-        return run_id, trace_id, around.given_agent or around.agent or ""
-
-    def _seen(self, raw: RawCall) -> Sighting:
+    def _seen(self, raw: RawCall, default_run: str | None) -> Sighting:
         context = otel_context.get_current()
         span = trace.get_current_span(context).get_span_context()
         trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else ""
-        where = place(raw, trace_id=trace_id or self._own_run, surroundings=surroundings_of(context))
+        where = place(raw, trace_id=trace_id or default_run or self._own_run, surroundings=surroundings_of(context))
         return Sighting(
             raw, where, self._attributes, self._resource, trace_id, "", span if span.is_valid else None, time_ns(), 0,
             where.turn, where.turn is not None, guarded_in(context),
@@ -376,7 +339,11 @@ class Guard:
             seen.raw, result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
             error_message=error_message,
         )  # fmt: skip
-        return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
+        try:
+            return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
+        finally:  # only now the engine knows of it
+            with self._lock:
+                self._writes.leave(call)
 
     def _remaining(self, guarded: Guarded, tools: tuple[str, ...]) -> Remaining:
         asking = tuple(sorted(self._live.policy.ask_user.intersection(tools) if tools else self._live.policy.ask_user))

@@ -5,6 +5,7 @@ Not the server's side. A client session does not know which calls one model deci
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import Any
 
 from otel_loopguard.errors import MissingExtraError
@@ -34,6 +35,7 @@ class GuardedSession:
         self._guard = guard
         self._prefix = f"mcp__{server}__" if server else ""
         self._agent = agent
+        self._own_run = f"session-{token_hex(8)}"
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self._session, name)
@@ -47,7 +49,9 @@ class GuardedSession:
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *args: Any, **more: Any) -> Any:  # noqa: ANN401
         """Call a tool, or answer in its place."""
         guard = self._guard
-        decision = guard.before(self._prefix + name, arguments or {}, turn=current_step(), agent=self._agent)
+        decision = guard.before(
+            self._prefix + name, arguments or {}, turn=current_step(), agent=self._agent, default_run=self._own_run
+        )
         if isinstance(decision, Nudge):
             kept = decision.answer
             said = with_words(kept, decision.text)
