@@ -5,10 +5,12 @@ Not a framework's adapter: the loop is the application's, and so is what becomes
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from otel_loopguard.errors import SettingError
 
@@ -28,21 +30,29 @@ def guarded(
     """A decorator that asks a guard before each call of a function or coroutine function.
 
     A refused call is not executed and returns the words for the model in place of a result; when the agent is to be
-    stopped it raises `LoopDetected`. Exceptions of the function pass unchanged.
+    stopped it raises `LoopDetected`. Exceptions of the function pass unchanged. Of a method, `self` or `cls` is no
+    argument: the model does not choose it.
 
     Args:
         guard: Whom to ask.
-        name: Of the tool, by default the function's.
+        name: Of the tool, by default the function's; what has no name of its own (a `partial`) needs it.
         attach: How words go with a result; see `with_words`.
 
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if isinstance(function, (classmethod, staticmethod)):
+            raise SettingError("put `@guarded` below `@classmethod` or `@staticmethod`, nearest to the function")
+        tool_name = name or getattr(function, "__name__", "")
+        if not tool_name:
+            raise SettingError(
+                f"a `{type(function).__name__}` has no name; say `guarded(guard, name=...)`", name="name"
+            )
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise SettingError(
                 f"`{function.__qualname__}` is a generator; guard a function that returns the whole result"
             )
-        tool = _Tool(guard, name or function.__name__, inspect.signature(function), attach)
+        tool = _Tool(guard, tool_name, inspect.signature(function), attach, _receiver(function))
         guard.knows(tool.name)
         if inspect.iscoroutinefunction(function):
             return cast("Callable[P, R]", _coroutine(tool, function))
@@ -51,16 +61,23 @@ def guarded(
     return decorate
 
 
-class _Tool(NamedTuple):
+@dataclass
+class _Tool:
     """What the guard is asked about."""
 
     guard: Guard
     name: str
     signature: inspect.Signature
     attach: Callable[[object, str], object]
+    receiver: str
+    """The parameter that takes the object or class of a method; empty for a function."""
+    is_awaited: bool = False
+    """A plain function has returned an awaitable, so that its caller awaits whatever comes."""
 
     def ask(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Allow | Nudge | Refuse:
-        return self.guard.before(self.name, _arguments(self.signature, args, kwargs), turn=current_step())
+        arguments = _arguments(self.signature, args, kwargs)
+        arguments.pop(self.receiver, None)
+        return self.guard.before(self.name, arguments, turn=current_step())
 
     def answer(self, decision: Nudge | Refuse) -> Any:  # noqa: ANN401 - in place of the function's own
         if isinstance(decision, Nudge):
@@ -79,16 +96,36 @@ def _plain(tool: _Tool, function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         decision = tool.ask(args, kwargs)
         if not isinstance(decision, Allow):
-            return cast("R", tool.answer(decision))
+            return cast("R", _answered(tool, decision) if tool.is_awaited else tool.answer(decision))
         try:
             with tool.guard.inside(decision.call):
                 result = function(*args, **kwargs)
         except BaseException as error:
             tool.guard.failed(decision.call, error)
             raise
-        return cast("R", tool.finish(decision.call, result))
+        if not inspect.isawaitable(result):
+            return cast("R", tool.finish(decision.call, result))
+        tool.is_awaited = True
+        awaited = _awaited(tool, decision.call, result)
+        return cast("R", asyncio.ensure_future(awaited) if isinstance(result, asyncio.Future) else awaited)
 
     return call
+
+
+async def _answered(tool: _Tool, decision: Nudge | Refuse) -> Any:  # noqa: ANN401
+    """The answer for a caller that awaits."""
+    return tool.answer(decision)
+
+
+async def _awaited(tool: _Tool, call: Call, result: Awaitable[Any]) -> Any:  # noqa: ANN401
+    """What a plain function's awaitable comes to: the call ends with it."""
+    try:
+        with tool.guard.inside(call):
+            value = await result
+    except BaseException as error:
+        tool.guard.failed(call, error)
+        raise
+    return tool.finish(call, value)
 
 
 def _coroutine(tool: _Tool, function: Callable[P, Awaitable[Any]]) -> Callable[P, Awaitable[Any]]:
@@ -108,7 +145,16 @@ def _coroutine(tool: _Tool, function: Callable[P, Awaitable[Any]]) -> Callable[P
     return call
 
 
-def _arguments(signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+def _receiver(function: Callable[..., Any]) -> str:
+    """The first parameter of a function that is defined in a class and calls it `self` or `cls`."""
+    first = next(iter(inspect.signature(function).parameters), "")
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return first if first in {"self", "cls"} and owner and not owner.endswith("<locals>") else ""
+
+
+def _arguments(
+    signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> dict[str, object]:
     """The arguments by name, however they were given; a call that the function will refuse keeps its own form."""
     try:
         return dict(signature.bind(*args, **kwargs).arguments)
