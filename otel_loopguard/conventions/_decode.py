@@ -289,11 +289,14 @@ def _message_repr(text: str) -> ToolMessage | None:
 def was_cut(value: object, limit: int | None) -> bool:
     """Whether an attribute limit or the instrumentation cut arguments short: two that begin alike are not the same.
 
-    A text that begins as JSON or as a Python literal and ends before it is complete counts as cut, whatever its length:
-    only whoever wrote it could tell it from a model's own broken text.
+    A text that begins as JSON or as a Python literal and ends before it is complete counts as cut where it is long, or
+    ends in an ellipsis; a short one without is a model's own broken text, and that text is what the tool was given.
     """
     if isinstance(value, str):
-        return (limit is not None and len(value) >= limit) or _ends_early(value)
+        if limit is not None and len(value) >= limit:
+            return True
+        may_be_cut = len(value) >= _SHORTEST_CUT or value.rstrip().endswith((*_CUT_MARKS, *_ELLIPSES))
+        return may_be_cut and _ends_early(value)
     return limit is not None and _fills(value, limit)
 
 

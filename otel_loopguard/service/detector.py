@@ -249,7 +249,8 @@ class Detector:
         arrivals.extend(Arrival(tenant, ending) for ending in read.endings)
         self._numbers.items += read.items
         if read.rejected:
-            return Accepted(read.rejected, "a run id, agent, tool or call id is longer than 256 characters")
+            why = "a termination reason is longer than 256 characters, or a span could not be read"
+            return Accepted(read.rejected, why)
         return Accepted()
 
     def _room(self, tenant: str, read: Read) -> bool:

@@ -101,7 +101,7 @@ class Reading:
         ending = read_ending(record)
         if ending is None:
             return False
-        if len(ending.run_id) > _LONGEST or len(ending.reason) > _LONGEST:
+        if len(ending.reason) > _LONGEST:
             read.rejected += 1
         else:
             read.endings.append(ending)
@@ -114,19 +114,8 @@ class Reading:
             self._failed(error)
             read.rejected += 1
             return
-        if span is None:
-            return
-        if span.hints is not None and _too_long(span):
-            read.rejected += 1
-        else:
+        if span is not None:
             read.spans.append(span)
-
-
-def _too_long(span: Span) -> bool:
-    hints, call = span.hints, span.call
-    texts = () if hints is None else (hints.run_id, hints.agent_call_id, hints.conversation_id, hints.agent)
-    names_ = () if call is None else (call.call.tool, call.call.call_id, call.process_id, call.call.handoff_to)
-    return any(text is not None and len(text) > _LONGEST for text in (*texts, *names_))
 
 
 def _protobuf(request: Request) -> Iterator[Record | Span]:

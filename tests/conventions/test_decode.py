@@ -193,11 +193,13 @@ WHOLE = [
 @pytest.mark.parametrize("data", WHOLE)
 @pytest.mark.parametrize("write", [json.dumps, partial(json.dumps, indent=2), repr], ids=["json", "2", "repr"])
 def test_every_beginning_is_cut(data: object, write: Callable[[object], str]) -> None:
-    """Data that stops anywhere after its first quote is cut, with an ellipsis or without; the whole is not."""
-    text = write(data)
+    """Data that stops after its first quote is cut where it is long or ends in an ellipsis; the whole is not."""
+    text, long = write(data), write({"head": "x" * 128, "data": data})
     first = next(place for place, character in enumerate(text) if character in "\"'") + 1
     assert not was_cut(text, None)
-    assert [end for end in range(first, len(text)) if not was_cut(text[:end], None)] == []
+    assert not was_cut(long, None)
+    assert [end for end in range(140, len(long)) if not was_cut(long[:end], None)] == []
+    assert not any(was_cut(text[:end], None) for end in range(first, min(len(text), 128)))
     assert all(was_cut(text[:end] + mark, None) for end in range(first, len(text)) for mark in ("...", "…"))
 
 

@@ -187,7 +187,7 @@ CUT = '{"path": "' + "a" * 200
         ({"q": "a"}, 100, False),
         (CUT, None, True),
         (CUT, 1000, True),
-        ('{"q": "short', None, True),
+        ('{"q": "short', None, False),
         ("echo {" + "a" * 200, None, False),
         ('{"a": 1} and more ' + "a" * 200, None, False),
         ('{"q":"a"…[truncated]', None, True),

@@ -244,11 +244,24 @@ def test_a_run_too_many_is_refused_until_one_has_ended() -> None:
     assert detector.runtime.roster.dropped == {"max_runs": 1}
 
 
-def test_a_name_too_long_is_rejected_for_good() -> None:
-    """The other span of the request is taken; the sender is told how many were not, and why."""
+def test_a_reason_too_long_is_rejected_for_good() -> None:
+    """The other record of the request is taken; the sender is told how many were not, and why."""
     detector = Detecting()
-    (answer,) = detector.send(traces([annotated("r" * 300, 1), annotated("run", 1)]))
-    assert answer == Accepted(1, "a run id, agent, tool or call id is longer than 256 characters")
+    ends = [("one", "x" * 300), ("two", "budget")]
+    events = [
+        ("loopguard.run.end", {"loopguard.run.id": run, "loopguard.termination.reason": reason}) for run, reason in ends
+    ]
+    (answer,) = detector.send(logs(events))
+    assert answer == Accepted(1, "a termination reason is longer than 256 characters, or a span could not be read")
+
+
+def test_a_name_too_long_is_shortened() -> None:
+    """Equal names of any length stay equal, and none is kept longer than 256 characters."""
+    detector = Detecting()
+    (answer,) = detector.send(traces([annotated("r" * 300, number) for number in range(1, 4)]))
+    assert answer == Accepted(0, "")
+    detector.wait(60)
+    assert [len(run) for run, *_ in detector.findings()] == [97]
 
 
 def test_packed_runs_are_as_they_were() -> None:

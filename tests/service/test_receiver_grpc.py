@@ -11,7 +11,7 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
 from tests.support.serving import Serving
 from tests.support.spans import annotated, logs, traces
@@ -85,10 +85,14 @@ def test_a_packed_bomb_is_not_unpacked(serving: Serving) -> None:
         assert any(words in error.details() for words in ("too large once it is unpacked", "larger than max"))
 
 
-def test_rejected_spans_are_counted_for_the_sender(serving: Serving) -> None:
-    """Partial success tells how many spans will never be taken."""
-    body = traces([annotated("r" * 300, 1), annotated("run", 1)]).SerializeToString()
-    assert ExportTraceServiceResponse.FromString(call(serving, body)).partial_success.rejected_spans == 1
+def test_rejected_records_are_counted_for_the_sender(serving: Serving) -> None:
+    """Partial success tells how many records will never be taken."""
+    ended = {"loopguard.run.id": "run"}
+    body = logs(
+        [("loopguard.run.end", ended | {"loopguard.termination.reason": "x" * 300}), ("loopguard.run.end", ended)]
+    )
+    answer = ExportLogsServiceResponse.FromString(call(serving, body.SerializeToString(), LOGS))
+    assert answer.partial_success.rejected_log_records == 1
 
 
 def test_overload_tells_when_to_come_back(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import MessageToDict
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
 from tests.support.serving import Serving
 from tests.support.spans import annotated, logs, traces
@@ -159,11 +159,17 @@ def test_what_is_no_http_is_refused(serving: Serving, garbage: bytes) -> None:
         assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
 
 
-def test_rejected_spans_are_counted_for_the_sender(serving: Serving) -> None:
-    """Partial success tells how many spans will never be taken."""
-    body = traces([annotated("r" * 300, 1), annotated("run", 1)]).SerializeToString()
-    partial = ExportTraceServiceResponse.FromString(serving.post(body).body).partial_success
-    assert partial.rejected_spans == 1
+ENDED = {"loopguard.run.id": "run"}
+
+
+def test_rejected_records_are_counted_for_the_sender(serving: Serving) -> None:
+    """Partial success tells how many records will never be taken."""
+    body = logs(
+        [("loopguard.run.end", ENDED | {"loopguard.termination.reason": "x" * 300}), ("loopguard.run.end", ENDED)]
+    )
+    answer = serving.post(body.SerializeToString(), "/v1/logs")
+    partial = ExportLogsServiceResponse.FromString(answer.body).partial_success
+    assert partial.rejected_log_records == 1
     assert "256 characters" in partial.error_message
 
 
