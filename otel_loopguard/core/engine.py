@@ -29,13 +29,10 @@ from .detectors import DETECTORS, After, Before, Detector, Judged, TurnOver
 from .history import History
 from .past.entry import Entry
 from .past.episode import LASTING
-from .policy import Policy, ToolPolicy
+from .policy import CYCLE_TURNS, Policy, ToolPolicy
 from .tag import key_of, name_tag
 
-__all__ = ["MARK_LIMIT", "Engine"]
-
-MARK_LIMIT: Final = 192
-"""Turns remembered as symbols, however long the laps are that a policy asks for: three of the longest, 64 turns."""
+__all__ = ["Engine"]
 
 _STRENGTH: Final = {"info": 0, "nudge": 1, "stop": 2}
 _ALLOW: Final = Allow()
@@ -70,7 +67,7 @@ class Engine:
         self._at_turn_over = tuple(one for one in detectors if TurnOver in one.moments)
         rules = [settings.cycle for settings in (policy.default, *policy.tools.values())]
         longest = max(rule.max_period * (rule.stop + 1) for rule in rules)
-        self._marks = min(MARK_LIMIT, max(policy.window, longest))
+        self._marks = min(CYCLE_TURNS, max(policy.window, longest))
         self._plans: dict[int, _Plan] = {}
         """By identity of the tool's settings, which the policy holds as long as the engine."""
 

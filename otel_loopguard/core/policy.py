@@ -13,8 +13,8 @@ from fnmatch import translate
 from typing import Final, Literal
 
 __all__ = [
-    "LENIENT", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule", "KeyPath", "Mode",
-    "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind", "ToolPolicy",
+    "CYCLE_TURNS", "LENIENT", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule",
+    "KeyPath", "Mode", "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind", "ToolPolicy",
 ]  # fmt: skip
 
 Profile = Literal["standard", "strict", "lenient"]
@@ -28,6 +28,8 @@ VOLATILE_KEYS: Final = frozenset(["request_id", "trace_id", "span_id", "timestam
 """Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes: a write that names
 another moment or request may be another write."""
 
+CYCLE_TURNS: Final = 192
+"""Turns remembered as symbols for cycles: three laps of the longest, 64 turns."""
 _MAX_FITTED: Final = 512
 """Names remembered beside those of the policy: more tools than agents are given, at most 128 KiB of names."""
 _MAX_NAME: Final = 256

@@ -39,6 +39,16 @@ WRONG_FILES = [
         "a nudge at 3 never comes before the stop at 3, write a `stop` above 3 or a",
     ),
     (
+        "window: 20\ndefaults: {cycle: {max_period: 20, stop: 10}}",
+        "$.defaults.cycle",
+        "10 laps of 20 turns are never seen, 192 turns are remembered, lower one of them",
+    ),
+    (
+        "tools: {t: {kind: write, idempotency_key: k, arguments: {identity: [k]}}}",
+        "$.tools.t.arguments.identity",
+        "only the idempotency key `k` is in `identity`, so all writes would be equal, name what differs",
+    ),
+    (
         "defaults: {cycle: {nudge: 3, stop: 3}}",
         "$.defaults.cycle",
         "a nudge at 3 never comes before the stop at 3, write a `stop` above 3 or a",

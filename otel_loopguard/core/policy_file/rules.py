@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from otel_loopguard.core.policy import KeyPath, ToolKind
+from otel_loopguard.core.policy import CYCLE_TURNS, KeyPath, ToolKind
 from otel_loopguard.errors import PolicyError
 
 from .document import Path
@@ -27,6 +27,7 @@ def contradictions(written: WrittenPolicy, folded: Folded, reading: Reading) -> 
     window = folded.policy.window
     yield from _windows(folded.default, ("defaults",), window, reading)
     yield from _order(folded.default, ("defaults",), reading)
+    yield from _laps(folded.default, reading)
     for name, tool in written.get("tools", {}).items():
         at = ("tools", name)
         settings = folded.tools[name]
@@ -48,6 +49,14 @@ def _windows(settings: ToolSettings, at: Path, window: int, reading: Reading) ->
             what = "a lap of {} turns does not fit" if name == "cycle.max_period" else "{} can never be reached in"
             hint = f"raise `window` or write at most {window}"
             yield reading.error(f"{what.format(value)} a window of {window} turns, {hint}", origin.path)
+
+
+def _laps(settings: ToolSettings, reading: Reading) -> Iterator[PolicyError]:
+    """Laps of which so many are never remembered."""
+    period, stop = settings.values["cycle.max_period"], settings.values["cycle.stop"]
+    if period * stop > CYCLE_TURNS:
+        message = f"{stop} laps of {period} turns are never seen, {CYCLE_TURNS} turns are remembered, lower one of them"
+        yield reading.error(message, ("defaults", "cycle"))
 
 
 def _order(
@@ -111,6 +120,10 @@ def _arguments(tool: WrittenTool, at: Path, reading: Reading) -> Iterator[Policy
     identity = arguments.get("identity")
     if identity is not None and all(_covered(path, ignored) for path in identity):
         message = "every field of `identity` is in `ignore` too, so all calls would be equal, remove one from `ignore`"
+        yield reading.error(message, (*here, "identity"))
+    key = tool.get("idempotency_key")
+    if identity and key is not None and all(path[0] == key for path in identity):
+        message = f"only the idempotency key `{key}` is in `identity`, so all writes would be equal, name what differs"
         yield reading.error(message, (*here, "identity"))
     for name, path, place in _normalised(arguments):
         if _covered(path, ignored):
