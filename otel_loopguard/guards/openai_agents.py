@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from secrets import token_hex
 from typing import Any, Final, TypeVar
 
 from otel_loopguard.errors import LoopDetected, MissingExtraError
@@ -26,6 +28,8 @@ try:
         AgentHooks,
         FunctionTool,
         FunctionToolResult,
+        RunContextWrapper,
+        Tool,
         ToolsToFinalOutputResult,
         get_current_trace,
     )
@@ -68,20 +72,27 @@ def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` o
 def guard_agent(
     agent: Agent[TContext], guard: Guard, *, failed: Callable[[str], bool] = lambda text: text.startswith(_FAILED)
 ) -> Agent[TContext]:
-    """A copy of an agent whose function tools are guarded.
+    """A copy of an agent whose function tools and whose MCP servers' tools are guarded.
 
     All calls of a model's response are judged before any is dispatched. A stop answers every one of them and makes the
     last words the run's final output (`Stopped`), so a session stays whole.
 
     Args:
-        agent: The agent; it is not changed.
+        agent: The agent; it is not changed. Guard last: a clone of the guarded agent has its MCP servers unguarded.
         guard: Whom to ask.
         failed: Tells from a tool's text that it raised; the SDK turns exceptions into texts.
 
     """
     watch = _Watch(guard, agent, failed)
     tools = [watch.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-    return agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final)
+    made = agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final)
+    served = made.get_mcp_tools
+
+    async def get_mcp_tools(run_context: RunContextWrapper[Any]) -> list[Tool]:
+        return watch.serve(await served(run_context))
+
+    made.get_mcp_tools = get_mcp_tools  # type: ignore[method-assign] # the SDK asks this for the servers' tools
+    return made
 
 
 class _Watch(AgentHooks[Any]):
@@ -95,24 +106,27 @@ class _Watch(AgentHooks[Any]):
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, Allow | Nudge | Refuse] = OrderedDict()
         self._stops: OrderedDict[str, tuple[LoopDetected, str]] = OrderedDict()
+        self._served: dict[str, None] = {}
+        self._own_runs: OrderedDict[int, tuple[weakref.ref[Any], str]] = OrderedDict()
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:  # noqa: ANN401
         """Judge the calls of a response."""
-        names = {tool.name for tool in agent.tools if isinstance(tool, FunctionTool)}
+        names = {tool.name for tool in agent.tools if isinstance(tool, FunctionTool)} | set(self._served)
         calls = [
             Asked(item.call_id, item.name, item.arguments)
             for item in response.output
             if getattr(item, "type", "") == "function_call" and item.name in names
         ]
         if calls:
-            run = _run_here()
-            turn = new_step()
-            judged = judge(self._guard, calls, turn=turn, run=run, agent=agent.name, tools=sorted(names))
+            run, own = _run_here(), self._own_run(context)
+            judged = judge(
+                self._guard, calls, turn=new_step(), run=run, agent=agent.name, tools=sorted(names), default_run=own
+            )
             with self._lock:
                 for call, decision in zip(calls, judged.decisions, strict=True):
-                    self._waiting[_key(run, call.call_id)] = decision
+                    self._waiting[_key(run or own, call.call_id)] = decision
                     if judged.stop is not None:
-                        self._stops[_key(run, call.call_id)] = judged.stop, judged.words
+                        self._stops[_key(run or own, call.call_id)] = judged.stop, judged.words
                 _trim(self._waiting)
                 _trim(self._stops)
         if self._own is not None:
@@ -124,12 +138,15 @@ class _Watch(AgentHooks[Any]):
         self._guard.knows(tool.name)
 
         async def guarded(context: Any, arguments: str) -> Any:  # noqa: ANN401 - the SDK's own
+            run, own = _run_here(), self._own_run(context)
             with self._lock:
-                decision = self._waiting.pop(_key(_run_here(), context.tool_call_id), None)
+                decision = self._waiting.pop(_key(run or own, context.tool_call_id), None)
             if decision is None:
-                decision = self._guard.before(tool.name, arguments, call_id=context.tool_call_id, run=_run_here())
+                decision = self._guard.before(
+                    tool.name, arguments, call_id=context.tool_call_id, run=run, default_run=own
+                )
             if isinstance(decision, Nudge):
-                return with_words(decision.answer, decision.text)
+                return _with_words(decision.answer, decision.text)
             if isinstance(decision, Refuse):
                 return decision.text
             return await self._dispatch(invoke, context, arguments, decision)
@@ -137,6 +154,24 @@ class _Watch(AgentHooks[Any]):
         made = copy.copy(tool)
         made.on_invoke_tool = guarded
         return made
+
+    def serve(self, tools: list[Tool]) -> list[Tool]:
+        """The tools of the agent's MCP servers, guarded."""
+        self._served = dict.fromkeys(tool.name for tool in tools if isinstance(tool, FunctionTool))
+        return [self.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+
+    def _own_run(self, context: Any) -> str:  # noqa: ANN401
+        """The run of a context, for want of a trace: all contexts of one run of the SDK share its usage."""
+        shared = getattr(context, "usage", context)
+        with self._lock:
+            held = self._own_runs.get(id(shared))
+            if held is not None and held[0]() is shared:
+                return held[1]
+            own = f"agent-{token_hex(8)}"
+            self._own_runs[id(shared)] = weakref.ref(shared), own
+            while len(self._own_runs) > _WAITING:
+                self._own_runs.popitem(last=False)
+            return own
 
     async def _dispatch(
         self,
@@ -155,11 +190,11 @@ class _Watch(AgentHooks[Any]):
         after = self._guard.after(
             allowed.call, result, is_error=failed, error_message=text_of(result) if failed else None
         )
-        return with_words(result, after.text) if isinstance(after, Nudge) else result
+        return _with_words(result, after.text) if isinstance(after, Nudge) else result
 
     async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
         """End the run where the agent is stopped; else do what it does without us."""
-        run = _run_here()
+        run = _run_here() or self._own_run(context)
         for result in results:
             raw: Any = getattr(result.run_item, "raw_item", None)
             call_id = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
@@ -202,8 +237,23 @@ def _run_here() -> str | None:
     return getattr(trace, "group_id", None) or trace.trace_id
 
 
-def _key(run: str | None, call_id: str) -> str:
-    return f"{run or ''}/{call_id}"
+def _with_words(result: Any, text: str) -> Any:  # noqa: ANN401
+    """A result with words; beside content parts, as of an MCP server, they are one more: the SDK drops new members."""
+    parts = result if isinstance(result, list) else [result]
+    if parts and all(_is_part(part) for part in parts):
+        return [*parts, {"type": "text", "text": text}]
+    return with_words(result, text)
+
+
+def _is_part(value: Any) -> bool:  # noqa: ANN401
+    """Whether the SDK takes a value for a text, image or file of a result."""
+    if isinstance(value, dict):
+        return any(value.get("type") == kind for kind in ("text", "image", "file"))
+    return type(value).__name__.startswith("ToolOutput")
+
+
+def _key(run: str, call_id: str) -> str:
+    return f"{run}/{call_id}"
 
 
 def _trim(held: OrderedDict[str, Any]) -> None:

@@ -1,0 +1,89 @@
+"""What only the OpenAI Agents SDK has: MCP servers of an agent, and runs without a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("agents", reason="needs `agents`: make test-guards")
+
+import json
+from collections import Counter
+from typing import Any
+
+from agents import Agent, RunConfig, Runner, function_tool
+from agents.mcp import MCPServer
+from mcp.types import CallToolResult, TextContent
+from mcp.types import Tool as ServedTool
+
+from otel_loopguard.guards import Guard
+from otel_loopguard.guards.openai_agents import guard_agent, stop_of
+from tests.guards import script as scripted
+from tests.guards.drivers.openai_agents import Scripted
+from tests.guards.script import Script, guard_for, process_for
+
+SAME = {"query": "why"}
+QUIET = RunConfig(tracing_disabled=True)
+
+
+class Server(MCPServer):
+    """A server in this process: it lists one tool and counts its calls."""
+
+    name = "logs"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: Counter[str] = Counter()
+
+    async def connect(self) -> None:
+        """Nothing to connect to."""
+
+    async def cleanup(self) -> None:
+        """Nothing to leave."""
+
+    async def list_tools(self, *_: Any, **__: Any) -> list[ServedTool]:  # noqa: ANN401
+        """One read."""
+        schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+        return [ServedTool(name="search", description="", inputSchema=schema)]
+
+    async def call_tool(self, tool_name: str, arguments: Any, *_: Any, **__: Any) -> CallToolResult:  # noqa: ANN401
+        """It never finds more."""
+        self.ran[tool_name] += 1
+        return CallToolResult(content=[TextContent(type="text", text=f"2 hits for {arguments['query']}")])
+
+    async def list_prompts(self) -> Any:  # noqa: ANN401
+        """None."""
+
+    async def get_prompt(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        """None."""
+
+
+def stubborn() -> scripted.Model:
+    """A model that asks for one read again and again."""
+    return scripted.Model(Script.stubborn(("search", SAME)))
+
+
+def test_mcp_servers_of_an_agent_are_guarded() -> None:
+    """Their tools are judged with the response as function tools are: run once, told, refused, stopped."""
+    server, model = Server(), stubborn()
+    agent = Agent("triage", model=Scripted(model), mcp_servers=[server])
+    result = Runner.run_sync(guard_agent(agent, guard_for(process_for())), "go", run_config=QUIET)
+    stop = stop_of(result)
+    assert server.ran == {"search": 1}
+    assert stop is not None
+    assert (stop.tool, stop.agent, stop.count) == ("search", "triage", 4)
+    assert ["[loopguard]" in json.dumps(text) for text in model.heard] == [False, True, True]
+
+
+def test_runs_without_a_trace_share_nothing() -> None:
+    """With tracing off each run of the SDK is one of its own, and its repeats are found."""
+    guard: Guard = guard_for(process_for())
+    for user in ("alice", "bob"):
+
+        @function_tool
+        def search(query: str) -> str:
+            return f"{query}: secret of {user}"  # noqa: B023 - run before the next one is made
+
+        model = stubborn()
+        agent = guard_agent(Agent("triage", model=Scripted(model), tools=[search]), guard)
+        assert stop_of(Runner.run_sync(agent, "go", run_config=QUIET)) is not None
+        assert model.heard[0] == f"why: secret of {user}"
