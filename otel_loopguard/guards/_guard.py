@@ -218,13 +218,13 @@ class Guard(Told):
 
     def _refuse(self, call: Call, guarded: Guarded, decision: engine.Refuse, remaining: Remaining) -> Refuse:
         finding, lane = decision.finding, guarded.lane
-        is_unknown = finding.kind == "indeterminate" and decision is guarded.decision
-        if decision is guarded.decision:
+        is_judged = decision is guarded.decision  # else a write in flight: its outcome comes, so nothing stops for it
+        if is_judged:
             guarded.decided = decision
         taken = self._end(call, ours=True)
         with self._lock:
-            lane.refused += 1
-            stops = is_unknown or lane.refused > self._refusals
+            lane.refused += is_judged
+            stops = is_judged and (finding.kind == "indeterminate" or lane.refused > self._refusals)
             if stops:
                 lane.stopped_in = guarded.call.turn
         denied(self._live, guarded, finding.kind, taken)
@@ -348,6 +348,11 @@ class Guard(Told):
     def _remaining(self, guarded: Guarded, tools: tuple[str, ...]) -> Remaining:
         asking = tuple(sorted(self._live.policy.ask_user.intersection(tools) if tools else self._live.policy.ask_user))
         return Remaining(tools, frozenset(list(guarded.lane.told)), asking)
+
+    def _forget(self, run_id: str) -> None:
+        with self._lock:
+            self._results.forget(run_id)
+            self._writes.forget(run_id)
 
     @staticmethod
     def _whose(guarded: Guarded) -> tuple[str, str]:

@@ -5,7 +5,6 @@ Not the judging of calls: `Guard` does that, and is one of these.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 from opentelemetry import context as otel_context
@@ -13,12 +12,10 @@ from opentelemetry import trace
 
 from otel_loopguard.config import Settings
 from otel_loopguard.core.identifier import bounded
-from otel_loopguard.core.results import Results
 from otel_loopguard.emit import Origin
 from otel_loopguard.live import TERMINATION_REASONS, Edge, Live, given_in, surroundings_of
 
 from ._checkpoint import blocked
-from ._open_writes import OpenWrites
 
 __all__ = ["Told"]
 
@@ -29,10 +26,11 @@ class Told:
     _live: Live
     _edge: Edge
     _settings: Settings
-    _lock: threading.Lock
-    _results: Results
-    _writes: OpenWrites
     _own_run: str
+
+    def _forget(self, run_id: str) -> None:
+        """Drop what is held of a run's calls."""
+        raise NotImplementedError
 
     def state(self, value: object, *, run: str | None = None, agent: str | None = None) -> None:
         """The application's own state now, any JSON: with it, it alone decides whether the agent gets anywhere."""
@@ -47,9 +45,7 @@ class Told:
         try:
             run_id, trace_id, _ = self._here(run)
             self._live.user_message(run_id, trace_id, bounded(agent or ""))
-            with self._lock:
-                self._results.forget(run_id or trace_id)
-                self._writes.forget(run_id or trace_id)
+            self._forget(run_id or trace_id)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
@@ -68,9 +64,7 @@ class Told:
                 self._edge.warn("reason", "unknown termination reason, expected one of %s; left out", allowed)
             span = trace.get_current_span().get_span_context()
             self._live.finish(run_id, trace_id, known, span if span.is_valid else None)
-            with self._lock:
-                self._results.forget(run_id or trace_id)
-                self._writes.forget(run_id or trace_id)
+            self._forget(run_id or trace_id)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 

@@ -122,3 +122,16 @@ def test_descriptors_are_refused() -> None:
     """Decorators in the wrong order are an error that names the right one."""
     with pytest.raises(SettingError, match="below `@classmethod`"):
         guarded(guard_for(process_for()))(staticmethod(len))
+
+
+def test_a_result_that_cannot_be_asked_passes() -> None:
+    """A result whose attributes raise reaches the caller as what it is."""
+
+    class Closed:
+        def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
+            raise RuntimeError(name)
+
+    closed = Closed()
+    opened = guarded(guard_for(process_for(), mode="observe"), name="search")(lambda: closed)
+    with otel_loopguard.run("r1"):
+        assert opened() is closed

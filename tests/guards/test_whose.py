@@ -90,15 +90,16 @@ def test_an_equal_write_in_flight_is_not_sent_again(
         assert isinstance(guard.before(tool, second), Allow)
 
 
-def test_the_same_write_twice_in_one_response_runs_once() -> None:
-    """The first is dispatched, the second refused, and the conversation goes on."""
+@pytest.mark.parametrize("times", [2, 3, 4])
+def test_the_same_write_again_in_one_response_runs_once(times: int) -> None:
+    """The first is dispatched, the others are refused, and the conversation goes on."""
     tools = Tools()
     uses = ToolUses(guard_for(process_for()), {"refund": tools.refund})
-    answered = uses.answer([use("refund", order="A1"), use("refund", order="A1")])
+    answered = uses.answer([use("refund", order="A1")] * times)
     texts = [block["content"] for block in answered.content]
     assert tools.ran == {"refund": 1}
-    assert texts[0] == "refunded A1"
-    assert "Not run" in texts[1]
+    assert texts[0].startswith("refunded A1")
+    assert all("Not run" in text for text in texts[1:])
     assert answered.stop is None
 
 
@@ -106,7 +107,7 @@ def test_the_same_write_at_once_runs_once() -> None:
     """Of three coroutines that start together one writes; the others hear that it is on its way."""
     ran = []
 
-    @guarded(guard_for(process_for(), refusals=5))
+    @guarded(guard_for(process_for()))
     async def refund(order: str) -> str:
         ran.append(order)
         await asyncio.sleep(0)
