@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,6 +40,8 @@ class Detecting:
 
     def _begin(self) -> None:
         self.store = None if self.path is None else Store(str(self.path))
+        if self.store is not None:
+            weakref.finalize(self, self.store.close)
         self.outbox = Outbox([SINK], 10_000)
         self.numbers = Numbers()
         self.runtime = LocalRuntime(Engine(self.policy), self.limits, self._raise)
