@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 __all__ = [
     "CYCLE_TURNS", "LENIENT", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule",
-    "KeyPath", "Mode", "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind", "ToolPolicy",
+    "KeyPath", "Mode", "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind",
+    "ToolPolicy",
 ]  # fmt: skip
 
 Profile = Literal["standard", "strict", "lenient"]
