@@ -80,7 +80,7 @@ def _marks(record: Record) -> Marks:
     here, elsewhere = _findings([Event(own.FINDING, attributes)] if is_event else record.events, sequence)
     verdict = name_of(attributes.get(own.VERDICT))
     kind = name_of(attributes.get(own.FINDING_KIND))
-    if not is_event and kind is not None and verdict in ("nudge", "stop") and (kind, verdict) not in here:
+    if not is_event and kind is not None and verdict in ("nudge", "stop") and not here and not elsewhere:
         here.append((kind, verdict))  # where a filter took the span's events away
     return Marks(
         key_id=name_of(attributes.get(own.KEY_ID)) or "",

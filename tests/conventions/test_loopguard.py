@@ -118,6 +118,28 @@ def test_findings_of_events() -> None:
     assert call.marks.findings_elsewhere == (("drift", "stop", 3),)
 
 
+@pytest.mark.parametrize(
+    ("events", "findings"),
+    [
+        ([], (("no_progress", "stop"),)),
+        (
+            [{"loopguard.finding.kind": "no_progress", "loopguard.finding.action": "nudge"}],
+            (("no_progress", "nudge"),),
+        ),
+    ],
+    ids=["events filtered away", "events there"],
+)
+def test_kind_and_verdict_stand_in_for_events(
+    events: list[dict[str, str]], findings: tuple[tuple[str, str], ...]
+) -> None:
+    """A new nudge on a call that is refused already is no stop of that kind: only lost events are guessed."""
+    marked = ANNOTATED | {"loopguard.finding.kind": "no_progress", "loopguard.verdict": "stop"}
+    call = read(Record("span", "t", marked, events=[Event("loopguard.finding", one) for one in events]))
+    assert call is not None
+    assert call.marks is not None
+    assert call.marks.findings == findings
+
+
 @pytest.mark.parametrize("name", ["loopguard.finding", ""])
 def test_loop_event(name: str) -> None:
     """The loop event of a call names the call; it says nothing of arguments or result, which are not absent for it."""
