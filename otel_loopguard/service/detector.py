@@ -203,15 +203,15 @@ class Detector:
         entry = self._entry(now, arrivals)
         if not self._commit(now, entry, everything=everything):
             reason = str(self.trouble)
+            self._numbers.refused("unavailable", len(answers))
             for one, _ in answers:
                 one.answer(Refused("unavailable", reason, 5.0))
-            self._numbers.refused("unavailable", len(answers))
             with self._changed:
                 self._changed.wait(0.2)  # senders try again; a disk that is full stays so for a while
             return
         for one, answer in answers:
+            self._numbers.answered(answer)  # first: who has an answer finds it counted
             one.answer(answer)
-            self._numbers.answered(answer)
         if arrivals:
             self._number += 1
             self._numbers.last_record = self._wall()

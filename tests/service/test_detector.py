@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otel_loopguard.runtimes import Limits
-from otel_loopguard.service.intake import Accepted, Refused
+from otel_loopguard.service.intake import Accepted, Refused, Request
 from tests.support.detecting import SECOND, Detecting
 from tests.support.spans import annotated, logs, raw, span, traces
 
@@ -41,6 +41,18 @@ def test_a_loop_over_three_processes_is_found_though_none_of_them_sees_it() -> N
         detector.send(traces([annotated("run", 1, process=process, at=number)]))
     detector.wait(30)
     assert detector.findings() == STOP
+
+
+def test_who_has_an_answer_finds_it_counted() -> None:
+    """The request is in the totals before its sender hears of it, accepted or refused."""
+    detector = Detecting(limits=Limits(lateness=10 * SECOND, runs=1))
+    seen: list[dict[str, int]] = []
+    for run in ("one", "two"):
+        body = traces([annotated(run, 1)]).SerializeToString()
+        request = Request("", "traces", is_json=False, body=body)
+        detector.detector.submit(request, lambda _: seen.append(dict(detector.numbers.answers)))
+        detector.detector._step(detector.detector._gather()[0])
+    assert seen == [{"accepted": 1}, {"accepted": 1, "overloaded": 1}]
 
 
 def test_spans_with_content_are_fingerprinted_on_arrival() -> None:
