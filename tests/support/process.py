@@ -70,16 +70,15 @@ class Process:
         self.exporter = InMemorySpanExporter()
         self.log_exporter = InMemoryLogs()
         self.reader = InMemoryMetricReader()
-        logs = sdk_logs.LoggerProvider(shutdown_on_exit=False)
+        source = Resource(dict(resource or {}))
+        logs = sdk_logs.LoggerProvider(source, shutdown_on_exit=False)
         logs.add_log_record_processor(log_export.SimpleLogRecordProcessor(self.log_exporter))
         meters = MeterProvider([self.reader], shutdown_on_exit=False)
         counters = Counters()
         outlet = Outlet(counters, edge(counters), logger_provider=logs, meter_provider=meters)
         self.live = Live(Sources(self.sources, self.sources, key_scope), outlet, max_runs=max_runs)
         self.processor = LoopGuardSpanProcessor(settings or Settings(), live=self.live)
-        self.provider = TracerProvider(
-            span_limits=limits, resource=Resource(dict(resource or {})), shutdown_on_exit=False
-        )
+        self.provider = TracerProvider(span_limits=limits, resource=source, shutdown_on_exit=False)
         processors = [self.processor, SimpleSpanProcessor(self.exporter)]
         for processor in reversed(processors) if exporter_first else processors:
             self.provider.add_span_processor(processor)
