@@ -212,7 +212,7 @@ class Run:
         yield from self._forget_oldest()
         told = self._told(record)
         if told.user_message and self._is_to_all(record):
-            yield from self._restart(line)
+            yield from self._restart(line, None if _is_marked(record) else record.call.scope)
         observation = self._engine.record(line.history, told, record.outcome)
         line.add(_met(call, observation.sequence, number))
         self._totals.observe(observation)
@@ -244,12 +244,12 @@ class Run:
 
         A call record tells of its own agent's; a mark on a span, or a new message to work on, only that there was one.
         """
-        return not record.agent or bool(record.process_id) or bool(record.message)
+        return not record.agent or _is_marked(record)
 
-    def _restart(self, line: Line) -> Iterator[RunEvent]:
-        """A user message to nobody in particular is one to every agent."""
-        for other in self._lines.values():
-            if other is not line:
+    def _restart(self, line: Line, scope: str | None) -> Iterator[RunEvent]:
+        """A user message to nobody in particular is one to every agent of its scope; None: it is not known."""
+        for (_, other_scope), other in self._lines.items():
+            if other is not line and scope in {None, other_scope}:
                 yield from self._leave(other)
                 other.history.reset()
 
@@ -334,6 +334,11 @@ class Run:
 def _is_identified(record: CallRecord) -> bool:
     """Whether equal records are copies, and not two calls of which little is known."""
     return bool(record.span_id) or record.sequence is not None
+
+
+def _is_marked(record: CallRecord) -> bool:
+    """Whether what is known of a user message is only that there was one: neither for whom nor in which scope."""
+    return bool(record.process_id) or bool(record.message)
 
 
 def _at(number: Number, sequence: int) -> Number:

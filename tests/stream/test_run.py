@@ -117,6 +117,15 @@ def test_a_user_message_to_nobody_in_particular_starts_all_agents_anew() -> None
     assert [one.number for one in found(run_all([*red, elsewhere, again]))] == [4]
 
 
+def test_a_user_message_starts_no_other_scope_anew() -> None:
+    """A call record tells the scope of its message: agents of that scope begin anew, those of others go on."""
+    for scope, numbers in (("one", []), ("two", [4])):
+        red = [record(number=n, turn=n, agent="red", scope="one") for n in (1, 2)]
+        told = record("draft", number=3, turn=3, scope=scope, user_message=True)
+        again = record(number=4, turn=4, agent="red", scope="one")
+        assert [one.number for one in found(run_all([*red, told, again]))] == numbers
+
+
 def test_a_new_message_token_is_a_user_message() -> None:
     """Where a run goes on over user messages, calls that work on another one begin anew; the first call does too."""
     records = [record(number=n, turn=n, message="first") for n in (1, 2)]
