@@ -38,6 +38,11 @@ _WHAT: Final[Mapping[Kind, str]] = {
     "ask_again": "The user has answered this question already.",
     "parallel_duplicate": "You called `{tool}` twice with the same arguments in one step.",
 }
+_SAME_OUTCOME: Final = (
+    "You called `{tool}` {count} times with the same arguments and it came to the same each time, whatever you did in "
+    "between."
+)
+"""Of `no_progress`, where it is of one call: the other steps may well have brought something."""
 _OPTIONS: Final[Mapping[Kind, str]] = {
     "drift": "search somewhere else or widen the question",
     "same_error": "change the arguments so that the error cannot come back",
@@ -106,7 +111,8 @@ class Words:
             "limit": finding.limit,
             "period": finding.period,
         }
-        what = {**_WHAT, **self.what}[finding.kind].format(**plain, what="", earlier="", options="")
+        own = _SAME_OUTCOME if finding.of_call else _WHAT[finding.kind]
+        what = self.what.get(finding.kind, own).format(**plain, what="", earlier="", options="")
         quoted = _short(earlier, self.max_earlier) if self.max_earlier else ""
         text = template.format(
             **plain,

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from otel_loopguard.core.decision import Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
@@ -58,4 +60,5 @@ class NoProgress:
             return None
         first = next(one for one in history.by_key[entry.key] if one.answer == entry.answer)
         finding = finding_on(self.kind, "nudge", history, moment, [first], count=entry.times, limit=_EQUAL_OUTCOMES)
+        finding = msgspec.structs.replace(finding, of_call=True)
         return Judged(finding, ("outcome", tag_of(entry.key, entry.answer)), LASTING)

@@ -4,7 +4,8 @@ Rule: errors of one tool with one message key (type and text, volatile parts and
 masked) in the window, one for each turn; a success of the tool, or a call of another tool that may have changed the
 world, starts the count again, another error in between does not. A nudge with the result of the third, a stop before
 the sixth where this error was the tool's last word. After the stop, arguments that were not tried since the streak
-began go through as a probe, so that an agent with one tool is never locked out.
+began go through as a probe, so that an agent with one tool is never locked out: one after each refusal of a guard, and
+any where nobody refuses.
 
 Beside it, a tool that refuses for one reason, flagged as an error or not, whatever else is done in between: a refusal
 after accepted work weighs less than half of one in vain, and the nudge comes with the weight of four in vain (with the
@@ -107,8 +108,11 @@ def _subject(entry: Entry) -> Subject:
 
 
 def _is_probe(history: History, moment: Before, first: Entry) -> bool:
-    """Whether these arguments were not tried since the streak began."""
-    return all(one.key != moment.key for one in history.by_tool[moment.tool] if one.place >= first.place)
+    """Whether these arguments were not tried since the streak began, and no probe has failed since the last refusal."""
+    since = [one for one in history.by_tool[moment.tool] if one.place >= first.place]
+    if any(one.key == moment.key for one in since):
+        return False
+    return since[-1].outcome == "ours" or all(one.outcome != "ours" for one in since)
 
 
 def _strikes(history: History, last: Entry, turn: int, window: int) -> list[Entry]:

@@ -99,6 +99,25 @@ def test_after_a_refusal_new_arguments_are_a_probe() -> None:
     assert [one for one in told.said if one[2] == "same_error"] == NUDGE_STOP
 
 
+def test_each_refusal_gives_one_probe() -> None:
+    """A probe that failed was the last: arguments that were never tried are refused too, until a refusal gives another.
+
+    Where nobody refuses, each of them is allowed: a host that only reports has told nobody to stop.
+    """
+    refused = step("print", {"page": 0}, "", ours=True)
+    rows = [*[fail(number) for number in range(5)], refused, fail(77), fail(78)]
+    assert run(rows, QUIET).verdicts[5:] == ["stop", "allow", "stop"]
+    again = step("print", {"page": 78}, "", ours=True)
+    assert run([*rows[:-1], again, fail(79), fail(80)], QUIET).verdicts[5:] == [
+        "stop",
+        "allow",
+        "stop",
+        "allow",
+        "stop",
+    ]
+    assert run([fail(number) for number in range(9)], QUIET).verdicts[5:] == ["stop", "allow", "allow", "allow"]
+
+
 def test_a_probe_that_succeeds_starts_the_count_again() -> None:
     """After a success the tool is not stopped before it failed five times more."""
     rows: list[Row] = [*[fail(number) for number in range(6)], ("print", {"page": 50}, "printed")]
