@@ -100,6 +100,10 @@ test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARG
 	fi
 	$(BIN)/python -m pytest tests/senders $(ARGS)
 
+.PHONY: collector
+collector:  ## find or build the OpenTelemetry Collector of collector_config/builder.yaml (needs Go)
+	@$(PYTHON) collector_config/build.py
+
 .PHONY: check
 check: $(INSTALLED)  ## lint, format, types and the import contract
 	@failed=

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Finds or builds the OpenTelemetry Collector of `builder.yaml` and prints where it is.
+
+It is built with ocb, the Collector's own builder, once for a manifest, its stand-in and a version of Go, and kept in
+the user's cache; nothing is written here. Standard library alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, TextIO
+
+NAME: Final = "otelcol-loopguard"
+FOLDER: Final = Path(__file__).resolve().parent
+MANIFEST: Final = FOLDER / "builder.yaml"
+STAND_IN: Final = FOLDER / "servicediscovery"
+OCB: Final = "go.opentelemetry.io/collector/cmd/builder"
+LEAST_GO: Final = (1, 26)
+"""What the modules of the manifest's release ask for in their go.mod files."""
+INSTALL_GO: Final = "install Go 1.26 or newer from https://go.dev/dl/ and put it on the PATH"
+_TAIL: Final = 25
+"""Lines of a failed build's log that are shown."""
+_PAUSE: Final = 15.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
+class BuildError(Exception):
+    """The Collector cannot be had; the words say why and what to do."""
+
+
+def cache() -> Path:
+    """The folder that holds every build."""
+    held = os.environ.get("XDG_CACHE_HOME")
+    base = Path(held) if held and Path(held).is_absolute() else Path.home() / ".cache"
+    return base / "otel-loopguard" / "collector"
+
+
+def manifest_hash() -> str:
+    """The first 16 hex digits of SHA-256 over the manifest and the stand-in, names and contents."""
+    found = hashlib.sha256()
+    for path in [MANIFEST, *sorted(path for path in STAND_IN.rglob("*") if path.is_file())]:
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(FOLDER).as_posix()}\0{len(content)}\0".encode())
+        found.update(content)
+    return found.hexdigest()[:16]
+
+
+def ocb_version() -> str:
+    """The builder's release: that of the components that it puts together."""
+    found = re.search(r"otlpreceiver (v[\d.]+)", MANIFEST.read_text(encoding="utf-8"))
+    if found is None:
+        raise BuildError(f"`{MANIFEST}` names no otlpreceiver, so the builder's version is not known")
+    return found.group(1)
+
+
+def go_version() -> str:
+    """The version of the Go that is installed, as `1.26.8`; raises `BuildError` where it is absent or too old."""
+    go = shutil.which("go")
+    if go is None:
+        raise BuildError(f"Go is not installed\nhint: {INSTALL_GO}")
+    told = subprocess.run([go, "version"], capture_output=True, text=True, check=False)
+    found = re.search(r"go(\d+)\.(\d+)(\.\d+)?", told.stdout)
+    if told.returncode or found is None:
+        raise BuildError(f"`{go} version` does not say which Go it is: {(told.stderr or told.stdout).strip()}")
+    if (int(found.group(1)), int(found.group(2))) < LEAST_GO:
+        raise BuildError(f"`{go}` is {found.group(0)}, the Collector needs 1.26 or newer\nhint: {INSTALL_GO}")
+    return found.group(0).removeprefix("go")
+
+
+def folder_name(go: str) -> str:
+    """The folder of a build in the cache; with `*` for Go a pattern for builds by any version of it."""
+    return f"{manifest_hash()}-go{go}-{platform.system().lower()}-{platform.machine().lower()}"
+
+
+def find() -> Path | None:
+    """The built Collector of this manifest, or None; without Go one that any version of Go has built."""
+    try:
+        go = go_version()
+    except BuildError:
+        go = "*"
+    found = [path for path in cache().glob(f"{folder_name(go)}/{NAME}") if os.access(path, os.X_OK)]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def build() -> Path:
+    """The Collector's path, built where it is missing. Raises `BuildError`."""
+    held = find()
+    if held is not None:
+        return held
+    go = go_version()
+    target = cache() / folder_name(go) / NAME
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target.parent / "lock"):
+        if not target.exists():  # another one may have built it while this one waited
+            _tell(f"building {NAME} {ocb_version()} with Go {go}: 5 to 20 minutes and 2 GB of disk, once")
+            _build(target)
+    return target
+
+
+def _build(target: Path) -> None:
+    log = target.parent / "build.log"
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="work-") as held, log.open("w") as written:
+        work = Path(held)
+        # ocb resolves the stand-in's place against the output, so both go where the output is.
+        shutil.copy(MANIFEST, work)
+        shutil.copytree(STAND_IN, work / STAND_IN.name)
+        # Only what ocb itself would set: another flag here would be another build to Go's cache.
+        environ = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(work / "bin"), "GOWORK": "off"}
+        environ["GOFLAGS"] = f"{environ.get('GOFLAGS', '')} -buildvcs=false".strip()
+        steps = _Steps(work, environ, written, log)
+        steps.run("fetching the builder", ["go", "install", f"{OCB}@{ocb_version()}"])
+        ocb = str(work / "bin" / "builder")
+        steps.run("fetching the modules", [ocb, "--config", MANIFEST.name, "--skip-compilation"])
+        code = work / "_build"
+        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-v", "-o", str(work / NAME), "."]
+        steps.run("compiling", command, code, of=_packages(code, environ))
+        os.replace(work / NAME, target)  # noqa: PTH105 - atomic: nobody sees half a binary
+    _tell(f"built in {time.monotonic() - start:.0f} s")
+
+
+def _packages(code: Path, environ: Mapping[str, str]) -> int:
+    """How many packages there are to compile, at most; 0 where Go does not say."""
+    told = subprocess.run(
+        ["go", "list", "-deps", "."], cwd=code, env=environ, capture_output=True, text=True, check=False
+    )
+    return len(told.stdout.splitlines())
+
+
+class _Steps:
+    """Runs the programs of a build in one folder, their words into one log."""
+
+    def __init__(self, work: Path, environ: Mapping[str, str], written: TextIO, log: Path) -> None:
+        self._work, self._environ, self._written, self._log = work, environ, written, log
+
+    def run(self, what: str, command: list[str], folder: Path | None = None, of: int = 0) -> None:
+        """Run one to its end, telling how far it is; ``of``: packages that it compiles at most."""
+        start = told = time.monotonic()
+        lines: list[str] = []
+        with subprocess.Popen(
+            command,
+            cwd=folder or self._work,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            _tell(what)
+            assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+            for line in process.stdout:
+                lines.append(line)
+                self._written.write(line)
+                self._written.flush()
+                now = time.monotonic()
+                if now - told >= _PAUSE:
+                    told = now
+                    done = f", {len(lines)} of at most {of} packages" if of else ""
+                    _tell(f"  {what}: {now - start:.0f} s{done}")
+        if process.returncode:
+            tail = "".join(lines[-_TAIL:]).rstrip()
+            raise BuildError(
+                f"{what} failed: `{' '.join(command)}` ended with {process.returncode}\n{tail}\n"
+                f"hint: the whole log is `{self._log}`; behind a proxy set GOPROXY, where modules are not found"
+            )
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One build of a manifest at a time on this machine; the others wait and find it done."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where two builds at once waste time and do no harm
+    except ImportError:
+        yield
+        return
+    with path.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _tell("another build of it is running; waiting for its end")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _tell(words: str) -> None:
+    print(f"collector: {words}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """The command; 0 with the path on standard output, 1 where there is none."""
+    parser = argparse.ArgumentParser(
+        prog="collector_config/build.py",
+        description="Finds or builds the OpenTelemetry Collector that the recipes of this folder are tested with, and "
+        "prints its path as the last line on standard output.",
+        epilog=f"Needs Go 1.26 or newer for building. Builds are kept in {cache()}, one for each content of "
+        "builder.yaml and version of Go; remove the folder to be rid of them.",
+    )
+    parser.add_argument("--find", action="store_true", help="only look: exit 1 where it is not built")
+    arguments = parser.parse_args()
+    try:
+        found = find() if arguments.find else build()
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        _tell("stopped; what Go has compiled so far is kept in its own cache")
+        return 130
+    if found is None:
+        print("error: it is not built\nhint: make collector", file=sys.stderr)
+        return 1
+    print(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
