@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
+from otel_loopguard import names
 from otel_loopguard.conventions import MARKERS, NAMES
 from otel_loopguard.conventions._record import ABSENT, Event, Record
 from otel_loopguard.stream.trace import Span as TraceSpan
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-__all__ = ["KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "trace_items", "trace_records"]
+__all__ = [
+    "KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "trace_items", "trace_records", "with_group",
+]  # fmt: skip
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 
@@ -38,10 +41,12 @@ def trace_items(request: ExportTraceServiceRequest) -> Iterator[Record | TraceSp
     """
     for holder in request.resource_spans:
         resource = _attributes(holder.resource.attributes)
+        grouped = names.RUN_ID in resource
         for scoped in holder.scope_spans:
             scope = scoped.scope.name
             for span in scoped.spans:
-                if MARKERS.isdisjoint([pair.key for pair in span.attributes]) and not span.name.startswith(NAMES):
+                known = grouped or span.name.startswith(NAMES)
+                if not known and MARKERS.isdisjoint([pair.key for pair in span.attributes]):
                     yield TraceSpan(
                         _id(span.trace_id),
                         _id(span.span_id),
@@ -81,11 +86,22 @@ def event_name(field: str, attributes: Mapping[str, object]) -> str:
     return name if isinstance(name, str) else ""
 
 
+def with_group(attributes: dict[str, object], resource: Mapping[str, object]) -> dict[str, object]:
+    """A record's attributes with the run that its resource names, where the record names none itself.
+
+    The Collector's `groupbyattrs` moves the run id from spans to a resource of their own, so that its load balancing
+    sees every run of a request.
+    """
+    if names.RUN_ID in resource and names.RUN_ID not in attributes:
+        attributes[names.RUN_ID] = resource[names.RUN_ID]
+    return attributes
+
+
 def _span(span: Span, resource: Mapping[str, object], scope: str) -> Record:
     return Record(
         signal="span",
         name=span.name,
-        attributes=_attributes(span.attributes),
+        attributes=with_group(_attributes(span.attributes), resource),
         events=tuple(Event(event.name, _attributes(event.attributes)) for event in span.events),
         resource=resource,
         scope=scope,
@@ -101,7 +117,7 @@ def _span(span: Span, resource: Mapping[str, object], scope: str) -> Record:
 
 
 def _log(log: LogRecord, resource: Mapping[str, object], scope: str) -> Record:
-    attributes = _attributes(log.attributes)
+    attributes = with_group(_attributes(log.attributes), resource)
     return Record(
         signal="log",
         name=event_name(getattr(log, "event_name", ""), attributes),  # a field since opentelemetry-proto 1.35

@@ -17,7 +17,7 @@ from typing import Final
 
 from otel_loopguard.conventions._record import ABSENT, Event, Record
 from otel_loopguard.errors import RecordError
-from otel_loopguard.stream.otlp import KINDS, STATUS_ERROR, Kind, event_name
+from otel_loopguard.stream.otlp import KINDS, STATUS_ERROR, Kind, event_name, with_group
 
 __all__ = ["REQUESTS", "records"]
 
@@ -71,7 +71,7 @@ def _span(span: _Object, resource: _Object, scope: str, where: str) -> Record:
     return Record(
         signal="span",
         name=_text(span, "name", where),
-        attributes=_attributes(span, where),
+        attributes=with_group(_attributes(span, where), resource),
         events=tuple(
             Event(_text(event, "name", at), _attributes(event, at)) for event, at in _members(span, "events", where)
         ),
@@ -89,7 +89,7 @@ def _span(span: _Object, resource: _Object, scope: str, where: str) -> Record:
 
 
 def _log(log: _Object, resource: _Object, scope: str, where: str) -> Record:
-    attributes = _attributes(log, where)
+    attributes = with_group(_attributes(log, where), resource)
     body = _get(log, "body")
     return Record(
         signal="log",

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -166,6 +166,25 @@ def test_older_log_writers_are_understood(log: dict[str, Any], name: str, start:
     (record,) = otlp_json.records({"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]})
 
     assert (record.name, record.start_ns, record.body) == (name, start, ABSENT)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "of the group"), ({"loopguard.run.id": "its own"}, "its own")], ids=["grouped", "own"]
+)
+def test_a_record_has_the_run_of_its_resource(own: dict[str, str], expected: str) -> None:
+    """A Collector that groups by run moves the id to the resource: every reader finds it there, after the record's."""
+    resource = {"attributes": [{"key": "loopguard.run.id", "value": {"stringValue": "of the group"}}]}
+    held = [{"key": key, "value": {"stringValue": value}} for key, value in own.items()]
+    document = {
+        "resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [{"name": "chat", "attributes": held}]}]}],
+        "resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [{"attributes": held}]}]}],
+    }
+    traces = ParseDict({"resourceSpans": document["resourceSpans"]}, ExportTraceServiceRequest())
+    logs = ParseDict({"resourceLogs": document["resourceLogs"]}, ExportLogsServiceRequest())
+
+    read = [*otlp_json.records(document), *otlp.trace_records(traces), *otlp.trace_items(traces)]
+    read += otlp.log_records(logs)
+    assert [record.attributes for record in read] == [{"loopguard.run.id": expected}] * 5
 
 
 plain = st.recursive(
