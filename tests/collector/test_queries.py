@@ -17,11 +17,12 @@ pytest.importorskip("h11", reason="needs the extra `serve`: make install")
 pytest.importorskip("duckdb", reason="needs the extra `dev`: make install")
 
 import duckdb
+import yaml
 
 from otel_loopguard import names
 from tests.support.answers import ANSWERS, TRACES, traces_of
 from tests.support.incident import HEALTHY, Incident, incident
-from tests.support.queries import TEXT, VIEWS, Query, queries
+from tests.support.queries import COLLECTOR_CONFIG, TEXT, VIEWS, Query, queries
 from tests.support.required import missing
 
 GRAMMARS: Final = Path(__file__).parent / "grammars"
@@ -74,6 +75,15 @@ def test_names_in_words_exist() -> None:
     for query in queries(*LANGUAGES):
         rest = rest.replace(query.text, "")
     assert set(re.findall(r"\bloopguard[._][a-z][\w.]*\w", rest)) <= spellings()
+
+
+def test_recorded_series_exist() -> None:
+    """A series with colons is one that the recording rules make."""
+    rules = yaml.safe_load((COLLECTOR_CONFIG / "prometheus" / "rules.yaml").read_text(encoding="utf-8"))
+    recorded = {rule["record"] for group in rules["groups"] for rule in group["rules"] if "record" in rule}
+    used = {name for query in queries("promql") for name in re.findall(r"loopguard:[a-z0-9_:]+", query.text)}
+    assert used
+    assert used <= recorded
 
 
 def test_every_question_is_asked_in_every_language() -> None:

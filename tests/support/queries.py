@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["TEXT", "VIEWS", "Query", "queries"]
+__all__ = ["COLLECTOR_CONFIG", "TEXT", "VIEWS", "Query", "queries"]
 
-_FILE: Final = Path(__file__).resolve().parents[2] / "collector_config" / "QUERIES.md"
-TEXT: Final = _FILE.read_text(encoding="utf-8")
+COLLECTOR_CONFIG: Final = Path(__file__).resolve().parents[2] / "collector_config"
+TEXT: Final = (COLLECTOR_CONFIG / "QUERIES.md").read_text(encoding="utf-8")
 _LANGUAGES: Final = {"sql clickhouse": "clickhouse", "sql duckdb": "duckdb", "json jaeger": "jaeger"}
 _PART: Final = re.compile(
     r"^## (?P<question>[^\n]+)$|^```(?P<fence>[a-z ]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
