@@ -79,7 +79,10 @@ class Words:
     nudge: str = "[loopguard] {what}{earlier}\nWhat remains: {options}."
     refuse: str = "[loopguard] Not run: {what}{earlier}\nWhat remains: {options}."
     stop: str = "[loopguard] Stopped: {what} This run has ended; do not call tools."
-    covered: str = "[loopguard] Not run: the run was stopped because of another call of the same step."
+    covered: str = "[loopguard] Not run: the run was stopped because of another call of the same step, `{tool}`."
+    """Of a call that is not dispatched because another one of its step stops the agent: the fields are that one's."""
+    duplicate: str = "[loopguard] Not run again: this step holds the same call already, and its answer is for both."
+    """Of a read that stands twice in one step; ``count`` is 2."""
     what: Mapping[Kind, str] = field(default_factory=dict)
     """Sentences that replace those of some kinds."""
     options: Mapping[Kind, str] = field(default_factory=dict)
@@ -94,7 +97,7 @@ class Words:
     def __post_init__(self) -> None:
         if self.max_length < len(_CUT) or self.max_earlier < 0 or self.max_tools < 0:
             raise SettingError("bounds of words are at least 0, `max_length` at least 4", name="Words")
-        for name in ("nudge", "refuse", "stop", "covered"):
+        for name in ("nudge", "refuse", "stop", "covered", "duplicate"):
             _check(name, getattr(self, name))
         for group, texts in (("what", self.what), ("options", self.options)):
             for kind, text in texts.items():

@@ -5,15 +5,24 @@ Not the decision of the engine, which knows no words: these are for adapters to 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import msgspec
 
 from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Sighting
 
-__all__ = ["Allow", "Call", "Nudge", "Refuse", "message_of", "text_of", "with_words"]
+__all__ = ["Allow", "Call", "Nudge", "Refuse", "Twin", "message_of", "text_of", "with_words"]
+
+
+@dataclass(slots=True, eq=False)
+class Twin:
+    """A read that stands in a model's decision, as the equal ones of that decision see it."""
+
+    has_ended: bool = False
+    followers: list[Call] = field(default_factory=list, repr=False)
+    """Equal calls, which were answered without a dispatch: they are counted after this one."""
 
 
 @dataclass(slots=True)
@@ -25,8 +34,12 @@ class Call:
     guarded: Guarded | None = field(repr=False)
     """None where the call is not watched: it is ours, or an outer guard has it."""
     seen: Sighting | None = field(repr=False)
+    tools: Iterable[object] = field(default=(), repr=False)
+    """Names of the tools that the agent has."""
     words: str = ""
     """What the model is told together with the result."""
+    twin: Twin | None = field(default=None, repr=False)
+    """What equal calls of the same decision hold on to."""
     is_started: bool = False
     """Its dispatch has begun."""
     is_anonymous: bool = False
@@ -42,8 +55,8 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Tell the model ``text``. From `before`: do not dispatch, ``answer`` is the earlier result of the same read; from
-    `after`: with the result.
+    """Tell the model ``text``. From `before`: do not dispatch, ``answer`` is the earlier result of the same read (empty
+    text where the equal call of the same decision has not ended); from `after`: with the result.
     """
 
     call: Call
@@ -71,8 +84,17 @@ def message_of(error: BaseException) -> str:
 
 
 def text_of(value: object) -> str:
-    """A result as a model would read it."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    """A result as a model would read it: a text as it is, else JSON, else what Python prints. Never raises."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except Exception:  # noqa: BLE001, S110 - a cycle, keys of other types, anything whose text cannot be had
+        pass
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001
+        return f"<{type(value).__name__}>"
 
 
 def with_words(result: object, text: str) -> object:

@@ -13,7 +13,9 @@ from opentelemetry import trace
 
 from otel_loopguard import names
 from otel_loopguard.core.decision import Finding, Refuse
+from otel_loopguard.core.detectors import LASTING
 from otel_loopguard.core.explain import Remaining
+from otel_loopguard.core.tag import key_of, print_of_fingerprint
 from otel_loopguard.emit import Judged, Origin, blocked_event, guard_event
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Live, Taken
@@ -76,12 +78,16 @@ def blocked(live: Live, origin: Origin, needed: Sequence[object], *, may_quote: 
 
 
 def in_flight(guarded: Guarded) -> Refuse:
-    """An equal write has been dispatched and has not ended: nobody knows whether it takes effect."""
-    call, place = guarded.call, guarded.lane.number + 1
-    shown = (call.fingerprint[:16],) if call.fingerprint else ()
-    return Refuse(
-        Finding("indeterminate", "stop", call.tool, place, place, 2, 2, fingerprints=shown, call_id=call.call_id)
-    )
+    """An equal write has been dispatched and has not ended: nobody knows whether it takes effect.
+
+    The engine, which knows calls that have ended, cannot say so. Its step of an episode is the engine's own for a write
+    that ended with an unknown outcome, so that both are told once.
+    """
+    call, place = guarded.call, guarded.lane.history.place + 1
+    shown = (print_of_fingerprint(call.fingerprint),) if call.fingerprint else ()
+    finding = Finding("indeterminate", "stop", call.tool, place, place, 2, 2, fingerprints=shown, call_id=call.call_id)
+    group = key_of(call.group_fingerprint, call.key_id) or 0
+    return Refuse(finding, (finding.kind, group), LASTING)
 
 
 def loop_detected(guarded: Guarded, finding: Finding, remaining: Remaining) -> LoopDetected:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from secrets import token_hex
-from time import monotonic_ns, time_ns
+from time import time_ns
 from typing import Final
 
 import msgspec
@@ -23,10 +23,10 @@ from otel_loopguard.config import Settings
 from otel_loopguard.conventions import RawCall
 from otel_loopguard.core import decision as engine
 from otel_loopguard.core.call import ABSENT, Absent, Turn
-from otel_loopguard.core.explain import REPORT_BLOCKED, Remaining, Words, tools_of
+from otel_loopguard.core.explain import REPORT_BLOCKED, Words
 from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
-from otel_loopguard.core.results import ResultLimits, Results
+from otel_loopguard.core.results import ResultLimits, may_keep
 from otel_loopguard.correlate import place
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.keys import KeySource, PolicySource
@@ -44,9 +44,11 @@ from otel_loopguard.live import (
     surroundings_of,
 )
 
-from ._answer import Allow, Call, Nudge, Refuse, message_of, text_of
+from ._answer import Allow, Call, Nudge, Refuse, Twin, message_of
 from ._checkpoint import denied, in_flight, loop_detected, stopped
-from ._open_writes import OpenWrites
+from ._in_flight import in_flight_of
+from ._kept import Kept
+from ._speech import Speech
 from ._told import Told
 
 __all__ = ["Guard", "ResultLimits", "Words"]
@@ -54,6 +56,8 @@ __all__ = ["Guard", "ResultLimits", "Words"]
 _MODES: Final = ("observe", "nudge", "enforce")
 _PENDING: Final = 1024
 """Agents that have words waiting, because the call that earned them raised an exception."""
+_INSISTING: Final = 2
+"""Refusals of one call that are answered beyond the others, however much the agent learns beside it."""
 
 
 class Guard(Told):
@@ -77,7 +81,8 @@ class Guard(Told):
             mode: Of every tool, instead of the policy's; `LOOPGUARD_MODE` wins over it.
             tools: Names of the agent's tools, to be named among what remains; adapters add those that they see.
             refusals: Refused calls that are answered before the agent is stopped, since anything new came; 0 stops at
-                the first. A write that may have taken effect already always stops.
+                the first. Of one and the same call two more, whatever else brings news meanwhile. A write that may have
+                taken effect already always stops.
             words: Templates instead of the built-in ones.
             limits: Bounds of the results kept to answer repeated reads.
             attributes: What the policy's `scope` looks up.
@@ -95,11 +100,10 @@ class Guard(Told):
         enlist(self._live)
         self._edge = self._live.edge
         self._refusals = refusals
-        self._words = words or Words()
-        self._results = Results(limits or ResultLimits())
-        self._writes = OpenWrites()
+        self._speech = Speech(words or Words(), self._live, tools)
+        self._kept = Kept(limits or ResultLimits())
+        self._in_flight = in_flight_of(self._live)
         self._lock = threading.Lock()
-        self._tools: dict[str, None] = dict.fromkeys(tools)
         self._pending: dict[tuple[str, str], str] = {}
         self._attributes = dict(attributes or {})
         self._resource = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "")}
@@ -117,8 +121,7 @@ class Guard(Told):
 
     def knows(self, *tools: str) -> None:
         """The agent has these tools: they are named among what remains."""
-        with self._lock:
-            self._tools = {**self._tools, **dict.fromkeys(tools)}
+        self._speech.knows(tools)
 
     # Before the dispatch ------------------------------------------------------------------------------------------
 
@@ -143,7 +146,7 @@ class Guard(Told):
             turn: The model decision that made the call, by any token; calls of one decision share it.
             run: The framework's own run; `otel_loopguard.run()` wins over it.
             agent: The framework's own name of the agent; `otel_loopguard.run()` wins over it.
-            tools: Names of all tools that the model can call.
+            tools: Names of all tools that the agent can call; else all that the guard knows.
             default_run: Of the conversation, where nothing else names a run and no span is current. Without it such a
                 call is let through, and its result neither kept nor quoted: it could be anybody's.
 
@@ -157,24 +160,27 @@ class Guard(Told):
                     run_id=bounded(run or "") or None, agent=bounded(agent or "") or None,
                     turn=bounded(turn) if isinstance(turn, str) else turn,
                 ),
-                tools_of([*tools, *self._tools]),
+                tools,
                 default_run,
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
             return Allow(Call(tool, arguments, None, None))
 
-    def _before(self, raw: RawCall, tools: tuple[str, ...], default_run: str | None) -> Allow | Nudge | Refuse:
+    def _before(self, raw: RawCall, tools: Iterable[object], default_run: str | None) -> Allow | Nudge | Refuse:
         seen = self._seen(raw, default_run)
         admitted = self._live.admit(seen)
         if admitted is None or admitted[1]:
             return Allow(Call(raw.tool, raw.arguments, None, None))
         guarded, _ = admitted
-        call = Call(raw.tool, raw.arguments, guarded, seen)
+        call = Call(raw.tool, raw.arguments, guarded, seen, tools)
         call.is_anonymous = guarded.run.run_id == self._own_run
+        if not call.is_anonymous:
+            self._worked_on(guarded.run.run_id, guarded.lane.agent)
+            if guarded.call.user_message:
+                self._forget(guarded.run.run_id)
         settings = self._live.policy.for_tool(raw.tool)
         mode = self._mode or settings.mode
-        decision = guarded.decision
         if guarded.call.fingerprint is None:
             self._edge.warn(
                 f"arguments of {raw.tool}", "the arguments of `%s` are no plain data, so its repeats cannot be told;"
@@ -188,58 +194,67 @@ class Guard(Told):
                 ' the run: `with otel_loopguard.run("ticket-4711"):` around the agent, or `run=`',
             )  # fmt: skip
             return Allow(call)
-        remaining = self._remaining(guarded, tools)
+        return self._judge(call, guarded, settings, mode)
+
+    def _judge(self, call: Call, guarded: Guarded, settings: ToolPolicy, mode: Mode) -> Allow | Nudge | Refuse:
+        """What to do with a call whose agent may be told."""
+        decision = guarded.decision
         if mode == "enforce":
-            if guarded.lane.stopped_in is not None and guarded.lane.stopped_in == raw.turn:
+            if guarded.lane.stopped_in is not None and guarded.lane.stopped_in == guarded.call.turn:
                 return self._cover(call, guarded)
             if isinstance(decision, engine.Refuse):
-                return self._refuse(call, guarded, decision, remaining)
-            with self._lock:
-                may_go = self._writes.enter(call, settings)
-            if not may_go:
-                return self._refuse(call, guarded, in_flight(guarded), remaining)
+                return self._refuse(call, guarded, decision)
+            if not self._in_flight.enter_write(call, settings):
+                return self._refuse(call, guarded, in_flight(guarded))
+        twin = self._in_flight.enter_read(call) if may_keep(settings) else None
+        if twin is not None:
+            return self._duplicate(call, guarded, twin, settings)
         if isinstance(decision, engine.Nudge) or (isinstance(decision, engine.Refuse) and not decision.repeated):
-            return self._nudge(call, guarded, decision, settings, remaining)
+            return self._nudge(call, guarded, decision, settings)
         return Allow(call)
 
+    def _duplicate(self, call: Call, guarded: Guarded, twin: Twin, settings: ToolPolicy) -> Nudge:
+        """A read that stands in its step already: one dispatch is for both, and it is counted after that one."""
+        text, kept = self._speech.duplicate(call), self._kept.get(guarded, settings)
+        if not self._in_flight.follow(twin, call):
+            self._end(call, ours=True)
+        return Nudge(call, text, "" if isinstance(kept, Absent) else kept)
+
     def _nudge(
-        self, call: Call, guarded: Guarded, decision: engine.Nudge | engine.Refuse, settings: ToolPolicy,
-        remaining: Remaining,
-    ) -> Allow | Nudge:  # fmt: skip
+        self, call: Call, guarded: Guarded, decision: engine.Nudge | engine.Refuse, settings: ToolPolicy
+    ) -> Allow | Nudge:
         """Words before the dispatch: with the earlier result where that is kept, else they wait for the result."""
         if isinstance(decision, engine.Nudge):
             guarded.decided = decision
-        call.words = self._words.say(self._words.nudge, decision.finding, remaining)
-        kept = self._kept(guarded, settings)
+        call.words = self._speech.nudge(call, decision.finding)
+        kept = self._kept.get(guarded, settings)
         if isinstance(kept, Absent):
             return Allow(call)
         self._end(call, ours=True)
         return Nudge(call, call.words, kept)
 
-    def _refuse(self, call: Call, guarded: Guarded, decision: engine.Refuse, remaining: Remaining) -> Refuse:
+    def _refuse(self, call: Call, guarded: Guarded, decision: engine.Refuse) -> Refuse:
         finding, lane = decision.finding, guarded.lane
         is_judged = decision is guarded.decision  # else a write in flight: its outcome comes, so nothing stops for it
-        if is_judged:
-            guarded.decided = decision
+        guarded.decided = decision
         taken = self._end(call, ours=True)
         with self._lock:
             lane.refused += is_judged
-            stops = is_judged and (finding.kind == "indeterminate" or lane.refused > self._refusals)
+            insisted = lane.insist(guarded.call.fingerprint or "") if is_judged else 0
+            stops = lane.refused > self._refusals or insisted > self._refusals + _INSISTING
+            stops = is_judged and (stops or finding.kind == "indeterminate")
             if stops:
-                lane.stopped_in = guarded.call.turn
+                lane.stopped_in, lane.stopped_by = guarded.call.turn, finding
         denied(self._live, guarded, finding.kind, taken)
-        kept = self._kept(guarded, self._live.policy.for_tool(call.tool))
-        earlier = "" if isinstance(kept, Absent) else text_of(kept)
-        if not stops:
-            return Refuse(call, self._words.say(self._words.refuse, finding, remaining, earlier))
-        text = self._words.say(self._words.stop, finding, remaining, earlier)
-        return Refuse(call, text, loop_detected(guarded, finding, remaining))
+        kept = self._kept.get(guarded, self._live.policy.for_tool(call.tool))
+        text = self._speech.refuse(call, finding, kept, stops=stops)
+        return Refuse(call, text, loop_detected(guarded, finding, self._speech.remaining(call)) if stops else None)
 
     def _cover(self, call: Call, guarded: Guarded) -> Refuse:
         """A call of a step that was stopped: it gets its answer, and is not dispatched."""
-        taken = self._end(call, ours=True)
-        denied(self._live, guarded, next(reversed(guarded.lane.found), ""), taken)
-        return Refuse(call, self._words.covered)
+        taken, finding = self._end(call, ours=True), guarded.lane.stopped_by
+        denied(self._live, guarded, "" if finding is None else finding.kind, taken)
+        return Refuse(call, self._speech.covered(call, finding))
 
     def cover(self, call: Call) -> Refuse:
         """Refuse a call that was allowed and not yet dispatched, because another call of the step stops the agent."""
@@ -248,7 +263,16 @@ class Guard(Told):
                 return self._cover(call, call.guarded)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
-        return Refuse(call, self._words.covered)
+        return Refuse(call, self._speech.covered(call, None))
+
+    def withdraw(self, call: Call) -> None:
+        """A call that was allowed does not run, or waits for a person: nothing is counted, and it may come again."""
+        try:
+            if call.guarded is not None:
+                self._live.withdraw(call.guarded)
+                self._leave(call, has_failed=True)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
 
     # After it -----------------------------------------------------------------------------------------------------
 
@@ -278,7 +302,7 @@ class Guard(Told):
             if mode == "observe" or call.is_anonymous:
                 return Allow(call)
             if not is_error and error_type is None and not isinstance(result, Absent):
-                self._keep(guarded, settings, result)
+                self._kept.put(guarded, settings, result)
             text = self._earned(call, guarded, taken)
             return Nudge(call, text) if text else Allow(call)
         except Exception as error:  # noqa: BLE001
@@ -305,7 +329,7 @@ class Guard(Told):
             return call.words or text
         for found in taken.found:
             if found.finding.action == "nudge":
-                return self._words.say(self._words.nudge, found.finding, self._remaining(guarded, tuple(self._tools)))
+                return self._speech.nudge(call, found.finding)
         return text
 
     def ended(self, stop: LoopDetected) -> LoopDetected:
@@ -342,29 +366,16 @@ class Guard(Told):
         try:
             return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
         finally:  # only now the engine knows of it
-            with self._lock:
-                self._writes.leave(call)
+            self._leave(call, has_failed=is_error or error_type is not None)
 
-    def _remaining(self, guarded: Guarded, tools: tuple[str, ...]) -> Remaining:
-        asking = tuple(sorted(self._live.policy.ask_user.intersection(tools) if tools else self._live.policy.ask_user))
-        return Remaining(tools, frozenset(list(guarded.lane.told)), asking)
+    def _leave(self, call: Call, *, has_failed: bool) -> None:
+        for follower in self._in_flight.leave(call, has_failed=has_failed):
+            self._end(follower, ours=True)
 
     def _forget(self, run_id: str) -> None:
-        with self._lock:
-            self._results.forget(run_id)
-            self._writes.forget(run_id)
+        self._kept.forget(run_id)
+        self._in_flight.forget(run_id)
 
     @staticmethod
     def _whose(guarded: Guarded) -> tuple[str, str]:
         return guarded.run.run_id, guarded.lane.agent
-
-    def _kept(self, guarded: Guarded, settings: ToolPolicy) -> object:
-        key = (*self._whose(guarded), guarded.call.fingerprint or "")
-        with self._lock:
-            return self._results.get(key, settings, monotonic_ns())
-
-    def _keep(self, guarded: Guarded, settings: ToolPolicy, result: object) -> None:
-        if guarded.call.fingerprint is not None:
-            key = (*self._whose(guarded), guarded.call.fingerprint)
-            with self._lock:
-                self._results.put(key, result, settings, monotonic_ns())

@@ -5,7 +5,9 @@ Not the judging of calls: `Guard` does that, and is one of these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Final
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -13,11 +15,14 @@ from opentelemetry import trace
 from otel_loopguard.config import Settings
 from otel_loopguard.core.identifier import bounded
 from otel_loopguard.emit import Origin
-from otel_loopguard.live import TERMINATION_REASONS, Edge, Live, given_in, surroundings_of
+from otel_loopguard.live import TERMINATION_REASONS, Edge, Live, given_in, speak, surroundings_of
 
 from ._checkpoint import blocked
 
 __all__ = ["Told"]
+
+_last: Final[ContextVar[tuple[str, str]]] = ContextVar("loopguard-last-run", default=("", ""))
+"""Run and agent of the last guarded call of this context: what is told next is about them, where it names nobody."""
 
 
 class Told:
@@ -35,17 +40,22 @@ class Told:
     def state(self, value: object, *, run: str | None = None, agent: str | None = None) -> None:
         """The application's own state now, any JSON: with it, it alone decides whether the agent gets anywhere."""
         try:
-            run_id, trace_id, given = self._here(run)
-            self._live.state(run_id, trace_id, bounded(agent or given), value)
+            *here, given = self._here(run)
+            last_run, last_agent = _last.get()
+            who = bounded(agent or given or (last_agent if here[0] in {"", last_run} else ""))
+            if not self._reaches(here, lambda run_id, trace_id: self._live.state(run_id, trace_id, who, value)):
+                self._nowhere("state")
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
     def user_message(self, *, run: str | None = None, agent: str | None = None) -> None:
         """A user spoke (to one agent; None: to all): what was repeated before is no repetition any more."""
         try:
-            run_id, trace_id, _ = self._here(run)
-            self._live.user_message(run_id, trace_id, bounded(agent or ""))
-            self._forget(run_id or trace_id)
+            *here, _ = self._here(run)
+            who = bounded(agent or "")
+            is_known = self._reaches(here, lambda run_id, trace_id: self._live.user_message(run_id, trace_id, who))
+            if not is_known and not here[0]:
+                speak(who)  # for whichever runs this context works on next
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
@@ -57,14 +67,20 @@ class Told:
     def finish(self, reason: str = "", *, run: str | None = None) -> None:
         """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
         try:
-            run_id, trace_id, _ = self._here(run)
+            *here, _ = self._here(run)
             known = reason if reason in TERMINATION_REASONS else ""
             if reason and not known:
                 allowed = ", ".join(f"`{one}`" for one in TERMINATION_REASONS)
                 self._edge.warn("reason", "unknown termination reason, expected one of %s; left out", allowed)
             span = trace.get_current_span().get_span_context()
-            self._live.finish(run_id, trace_id, known, span if span.is_valid else None)
-            self._forget(run_id or trace_id)
+            context = span if span.is_valid else None
+
+            def end(run_id: str, trace_id: str) -> bool:
+                self._forget(run_id or trace_id)
+                return self._live.finish(run_id, trace_id, known, context)
+
+            if not self._reaches(here, end):
+                self._nowhere("finish")
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
@@ -72,12 +88,34 @@ class Told:
         """The tool `report_blocked`: count what the agent needs, and tell it to hand over."""
         try:
             run_id, trace_id, agent = self._here(run)
-            origin = Origin(run_id or trace_id, agent, policy_version=self._live.policy_version)
+            named = run_id or (trace_id if trace_id != self._own_run else _last.get()[0] or trace_id)
+            origin = Origin(named, agent, policy_version=self._live.policy_version)
             said = [needed] if isinstance(needed, str) else needed
             blocked(self._live, origin, said, may_quote=self._settings.content == "keep")
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
         return "Recorded. Do not call more tools; tell the user what you tried and what you need."
+
+    @staticmethod
+    def _worked_on(run_id: str, agent: str) -> None:
+        """A call of a run and agent is guarded here."""
+        if _last.get() != (run_id, agent):
+            _last.set((run_id, agent))
+
+    @staticmethod
+    def _reaches(here: Sequence[str], tell: Callable[[str, str], bool]) -> bool:
+        """Whether the run that is named is known, or, where none is, that of the trace or of the last guarded call."""
+        run_id, trace_id = here
+        if tell(run_id, trace_id):
+            return True
+        last = "" if run_id else _last.get()[0]
+        return bool(last) and tell(last, "")
+
+    def _nowhere(self, what: str) -> None:
+        self._edge.warn(
+            what, "`guard.%s` is about no run that is known here; say which: `run=`, or `with otel_loopguard.run(...)`"
+            " around it", what,
+        )  # fmt: skip
 
     def _here(self, run: str | None) -> tuple[str, str, str]:
         """The run, trace and agent that this code runs for."""

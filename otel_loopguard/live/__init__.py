@@ -1,6 +1,6 @@
 """The runs of this process; see `live` for the object that holds them."""
 
-from .context import Given, given_in, run
+from .context import Given, given_in, run, speak
 from .edge import Edge
 from .guarded import Guarded, guarded_in, inside
 from .live import Live
@@ -33,6 +33,7 @@ __all__ = [
     "inside",
     "run",
     "shared",
+    "speak",
     "surroundings_of",
     "user_message",
 ]

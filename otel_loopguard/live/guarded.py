@@ -109,12 +109,17 @@ class GuardedCalls:
             self._by_trace.setdefault(guarded.trace_id, []).append(guarded)
         forgotten = 0
         while len(self._held) > self._limit:
-            _, oldest = self._held.popitem(last=False)
-            _remove(self._by_id, oldest.call.call_id, oldest)
-            _remove(self._by_print, oldest.call.fingerprint, oldest)
-            _remove(self._by_trace, oldest.trace_id, oldest)
+            oldest = next(iter(self._held.values()))
+            self.remove(oldest)
             forgotten += oldest.ended_ns is None
         return forgotten
+
+    def remove(self, guarded: Guarded) -> None:
+        """Forget a call."""
+        if self._held.pop(id(guarded), None) is not None:
+            _remove(self._by_id, guarded.call.call_id, guarded)
+            _remove(self._by_print, guarded.call.fingerprint, guarded)
+            _remove(self._by_trace, guarded.trace_id, guarded)
 
     def rival(self, call: ToolCall, run_id: str, agent: str, turn: int | None) -> Guarded | None:
         """An open call of the same agent and turn that has a call's id and other arguments."""

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from otel_loopguard.core.call import ToolCall, Turn
-from otel_loopguard.core.decision import call_reference
+from otel_loopguard.core.decision import Finding, call_reference
 from otel_loopguard.core.history import DETAIL_LIMIT, History, RunMemory
 
 __all__ = ["Lane", "Seat"]
@@ -19,6 +19,7 @@ _TURNS_KNOWN: Final = 4
 
 
 _TOOLS_TOLD: Final = 32
+_CALLS_INSISTED: Final = 32
 
 
 class Seat(NamedTuple):
@@ -37,9 +38,8 @@ class Lane:
     """One history with its numbers, turns and seats."""
 
     __slots__ = (
-        "_seats", "_turn_number", "_turns", "agent", "found", "history", "number", "process_id", "refused", "state",
-        "stopped_in",
-        "told",
+        "_seats", "_turn_number", "_turns", "agent", "found", "history", "insisted", "number", "process_id", "refused",
+        "state", "stopped_by", "stopped_in", "told",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory, agent: str, process_id: str) -> None:
@@ -58,8 +58,12 @@ class Lane:
         """Tools that were found to repeat themselves and have brought nothing new since, bounded."""
         self.refused = 0
         """Calls that a guard refused since anything new came."""
+        self.insisted: dict[str, int] = {}
+        """How often a guard refused one call since that call itself brought anything new, by fingerprint, bounded."""
         self.stopped_in: Turn = None
         """The model decision in which a guard stopped the agent: none of its calls is dispatched any more."""
+        self.stopped_by: Finding | None = None
+        """Why it did."""
         self.state: str | None = None
         """Fingerprint of the application's own state, for the next call that ends."""
 
@@ -70,11 +74,20 @@ class Lane:
         if len(self.told) > _TOOLS_TOLD:
             del self.told[next(iter(self.told))]
 
+    def insist(self, fingerprint: str) -> int:
+        """A guard refuses a call; how often it has refused this one."""
+        count = self.insisted.pop(fingerprint, 0) + 1
+        self.insisted[fingerprint] = count
+        if len(self.insisted) > _CALLS_INSISTED:
+            del self.insisted[next(iter(self.insisted))]
+        return count
+
     def forgive(self) -> None:
         """A user spoke: nothing is held against the agent any more."""
         self.refused = 0
-        self.stopped_in = None
+        self.stopped_in = self.stopped_by = None
         self.told.clear()
+        self.insisted.clear()
 
     def next_number(self) -> int:
         """The number of a call that ends now."""

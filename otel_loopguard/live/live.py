@@ -155,6 +155,11 @@ class Live(Recorder):
             self.doubt(guarded, "clock")
         return taken
 
+    def withdraw(self, guarded: Guarded) -> None:
+        """A call that was judged does not run, or not now: nothing is counted, and when it comes it is judged anew."""
+        with self._lock:
+            self._guarded.remove(guarded)
+
     def _guarded_of(self, seen: Sighting, call: ToolCall) -> Guarded | None:
         place = seen.place
         span_id = "" if seen.span is None else format_span_id(seen.span.span_id)

@@ -191,6 +191,8 @@ class Recorder:
         if observation.outcome in _HAPPENED and observation.progress in _NEW:
             lane.refused = 0
             lane.told.pop(call.tool, None)
+            if lane.insisted:
+                lane.insisted.pop(call.fingerprint or "", None)
         self.counters.add(names.TOOL_CALLS, (call.tool, lane.agent))
         if observation.findings or observation.nudges:
             report = Report(engine, self.counters) if report is None else report
@@ -209,6 +211,7 @@ class Recorder:
                 if other is not taken.lane:
                     report.close(run, other)
                     other.history.reset()
+                    other.forgive()
         run.speaks_to_all = True
 
     def _drop(self, report: Report) -> None:

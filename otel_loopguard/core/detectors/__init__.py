@@ -1,6 +1,6 @@
 """The detectors, in the order in which they speak at equal strength."""
 
-from ._base import After, Before, Detector, Judged, Moment, TurnOver
+from ._base import LASTING, After, Before, Detector, Judged, Moment, TurnOver
 from .ask_again import AskAgain
 from .cycle import Cycle
 from .drift import Drift
@@ -14,7 +14,7 @@ from .same_error import SameError
 from .unknown_tool import UnknownTool
 from .write import Write
 
-__all__ = ["DETECTORS", "After", "Before", "Detector", "Judged", "Moment", "TurnOver"]
+__all__ = ["DETECTORS", "LASTING", "After", "Before", "Detector", "Judged", "Moment", "TurnOver"]
 
 DETECTORS: tuple[Detector, ...] = (
     Write(), Poll(), Page(), UnknownTool(), AskAgain(), Handoff(), Identical(), Cycle(), SameError(), Drift(),

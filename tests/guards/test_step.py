@@ -1,0 +1,210 @@
+"""The calls of one step: reads that stand twice, writes that do, and a step that is stopped."""
+
+from __future__ import annotations
+
+import pytest
+
+import otel_loopguard
+from otel_loopguard import names
+from otel_loopguard.guards import Allow, Guard, Nudge, Refuse, Words
+from otel_loopguard.live import LOGS_SUPPORTED
+from tests.guards.script import POLICY, guard_for, process_for
+
+needs_logs = pytest.mark.skipif(not LOGS_SUPPORTED, reason="the installed API sends no events")
+X = {"query": "x"}
+
+
+# Reads ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "second"),
+    [
+        ("enforce", "search", Nudge),
+        ("nudge", "search", Nudge),
+        ("observe", "search", Allow),
+        ("enforce", "ask", Allow),
+        ("enforce", "now", Allow),
+    ],
+)
+def test_a_read_that_stands_twice_in_a_step_runs_once(mode: str, tool: str, second: type) -> None:
+    """A declared read alone: what is undeclared may have effects, and what moves fast must be asked each time."""
+    guard = guard_for(process_for(POLICY + "  now: {kind: read, result: {cache: false}}\n"), mode=mode)
+    with otel_loopguard.run("r1"):
+        assert isinstance(guard.before(tool, X, turn="t1"), Allow)
+        assert isinstance(guard.before(tool, X, turn="t1"), second)
+        assert isinstance(guard.before(tool, {"query": "y"}, turn="t1"), Allow)
+        assert isinstance(guard.before(tool, X), Allow)
+    with otel_loopguard.run("r2"):
+        assert isinstance(guard.before(tool, X, turn="t1"), Allow)
+
+
+def test_the_twin_is_answered_with_what_is_there() -> None:
+    """While the first is open the answer points to it; once it has ended the answer is its result."""
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        first = guard.before("search", X, turn="t1")
+        early = guard.before("search", X, turn="t1")
+        guard.after(first.call, "2 hits")
+        late = guard.before("search", X, turn="t1")
+    assert isinstance(early, Nudge)
+    assert isinstance(late, Nudge)
+    assert (early.answer, late.answer) == ("", "2 hits")
+    assert early.text == late.text
+    assert early.text == "[loopguard] Not run again: this step holds the same call already, and its answer is for both."
+
+
+def test_a_read_that_failed_may_be_retried_in_its_step() -> None:
+    """The retry of an application within one step is dispatched."""
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        first = guard.before("search", X, turn="t1")
+        guard.failed(first.call, TimeoutError("busy"))
+        assert isinstance(guard.before("search", X, turn="t1"), Allow)
+
+
+def test_twins_are_counted_after_the_call_that_ran() -> None:
+    """They are calls, in this order, of one observation: the next step's repeat is the second, not the fourth."""
+    process = process_for()
+    guard = guard_for(process)
+    with otel_loopguard.run("r1"):
+        first, *twins = (guard.before("search", X, turn="t1") for _ in range(3))
+        assert process.live.counters.total(names.TOOL_CALLS) == 0
+        guard.after(first.call, "2 hits")
+        assert process.live.counters.total(names.TOOL_CALLS) == 3
+        assert [isinstance(twin, Nudge) for twin in twins] == [True, True]
+        again = guard.before("search", X, turn="t2")
+        assert isinstance(again, Nudge)
+        assert "2 times" in again.text
+        assert isinstance(guard.before("search", X, turn="t3"), Refuse)
+
+
+# Writes -----------------------------------------------------------------------------------------------------------
+
+
+@needs_logs
+def test_a_write_in_flight_is_a_finding() -> None:
+    """The refusal of a write that is on its way is told once a write, and every denial names that finding."""
+    process = process_for()
+    guard = guard_for(process)
+    with otel_loopguard.run("r1"):
+        first = guard.before("refund", {"order": "A1"}, call_id="c1", turn="t1")
+        for place in (2, 3):
+            assert isinstance(guard.before("refund", {"order": "A1"}, call_id=f"c{place}", turn="t1"), Refuse)
+        guard.after(first.call, "refunded")
+    (finding,) = process.events(names.FINDING)
+    assert (finding[names.FINDING_KIND], finding[names.FINDING_ACTION]) == ("indeterminate", "stop")
+    assert (finding[names.TOOL_CALL_ID], finding[names.OUTCOME]) == ("c2", "ours")
+    denials = process.events(names.DENIED)
+    assert [event[names.TOOL_CALL_ID] for event in denials] == ["c2", "c3"]
+    assert {event[names.FINDING_ID] for event in denials} == {finding[names.FINDING_ID]}
+
+
+def test_guards_of_one_process_know_each_others_open_writes() -> None:
+    """Two guards, one run: what one of them has on its way the other refuses."""
+    process = process_for()
+    one, other = guard_for(process), guard_for(process)
+    with otel_loopguard.run("r1"):
+        first = one.before("refund", {"order": "A1"})
+        assert isinstance(first, Allow)
+        refused = other.before("refund", {"order": "A1"})
+        assert isinstance(refused, Refuse)
+        assert refused.stop is None
+    with otel_loopguard.run("r2"):
+        assert isinstance(other.before("refund", {"order": "A1"}), Allow)
+
+
+def test_a_write_that_was_withdrawn_may_be_sent() -> None:
+    """What waited for a person and did not run has no effect, and is no call."""
+    process = process_for()
+    guard = guard_for(process)
+    with otel_loopguard.run("r1"):
+        waiting = guard.before("refund", {"order": "A1"}, turn="t1")
+        guard.withdraw(waiting.call)
+        assert isinstance(guard.before("refund", {"order": "A1"}, turn="t1"), Allow)
+    assert process.live.counters.total(names.TOOL_CALLS) == 0
+
+
+# Patience ---------------------------------------------------------------------------------------------------------
+
+
+def insist(guard: Guard, times: int) -> list[str]:
+    """A write that is done, again and again, each time beside a read that brings news."""
+    heard = []
+    for place in range(times):
+        for tool, arguments in (("refund", {"order": "A1"}), ("note", {"text": f"n{place}"})):
+            answer = guard.before(tool, arguments, turn=f"t{place}")
+            if isinstance(answer, Allow):
+                guard.after(answer.call, f"{tool} {place}")
+            elif isinstance(answer, Refuse):
+                heard.append("stop" if answer.stop else "refuse")
+    return heard
+
+
+@pytest.mark.parametrize(
+    ("refusals", "heard"), [(0, ["stop"]), (1, ["refuse"] * 3 + ["stop"]), (2, ["refuse"] * 4 + ["stop"])]
+)
+def test_news_elsewhere_does_not_excuse_one_call_for_ever(refusals: int, heard: list[str]) -> None:
+    """Each refusal of the call is forgiven for the news beside it, but not the third after those that are answered."""
+    with otel_loopguard.run("r1"):
+        found = insist(guard_for(process_for(), refusals=refusals), 9)
+    assert found[: len(heard)] == heard
+
+
+def test_a_user_forgives_what_was_insisted_on() -> None:
+    """After a message the counting of refusals starts anew."""
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        assert insist(guard, 4) == ["refuse"] * 3
+        guard.user_message()
+        assert insist(guard, 4) == ["refuse"] * 3
+
+
+def test_a_probe_that_fails_is_the_last_before_the_next_refusal() -> None:
+    """Arguments that drift buy no unlimited calls: refused, one probe, refused and stopped."""
+    guard = guard_for(process_for())
+    said = []
+    with otel_loopguard.run("r1"):
+        for place in range(9):
+            answer = guard.before("fetch", {"page": place})
+            said.append(type(answer).__name__ + ("!" if isinstance(answer, Refuse) and answer.stop else ""))
+            if isinstance(answer, Allow):
+                guard.failed(answer.call, ValueError("the gateway says no"))
+            elif isinstance(answer, Refuse) and answer.stop:
+                break
+    assert said == ["Allow"] * 5 + ["Refuse", "Allow", "Refuse!"]
+
+
+# Words ------------------------------------------------------------------------------------------------------------
+
+
+def test_covered_calls_hear_why() -> None:
+    """The template for them is filled in with the finding of the call that stops the step."""
+    words = Words(covered="off: {tool} x{count}, {what}")
+    guard = guard_for(process_for(), refusals=0, words=words)
+    with otel_loopguard.run("r1"):
+        first = guard.before("refund", {"order": "A1"}, turn="t1")
+        guard.after(first.call, "refunded")
+        beside = guard.before("ask", X, turn="t2")
+        stop = guard.before("refund", {"order": "A1"}, turn="t2")
+        assert isinstance(stop, Refuse)
+        assert stop.stop is not None
+        covered = [guard.cover(beside.call), guard.before("ask", {"query": "y"}, turn="t2")]
+    assert isinstance(covered[1], Refuse)
+    said = "off: refund x2, `refund` was done already with these arguments; doing it again would do it twice."
+    assert [one.text for one in covered if isinstance(one, Refuse)] == [said, said]
+
+
+def test_tools_of_another_agent_are_not_offered() -> None:
+    """Where a call says which tools its agent has, those that the guard knows of others are not named."""
+    guard = guard_for(process_for(), tools=["handbook"])
+    guard.knows("delete_everything")
+    with otel_loopguard.run("r1"):
+        for _ in range(2):
+            answer = guard.before("search", X, tools=["search", "browse"])
+            if isinstance(answer, Allow):
+                guard.after(answer.call, "2 hits")
+    assert isinstance(answer, Nudge)
+    assert "(`browse`, `handbook`)" in answer.text
+    assert "delete" not in answer.text
+    assert "report_blocked" not in answer.text
