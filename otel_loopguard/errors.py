@@ -33,7 +33,7 @@ __all__ = [
     "StoreProblem",
 ]
 
-StoreProblem = Literal["full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io"]
+StoreProblem = Literal["full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io", "divided"]
 
 
 class LoopguardError(Exception):
@@ -90,6 +90,7 @@ _STORE: Final[dict[StoreProblem, str]] = {
     "foreign": "this is a database of another program, name another file",
     "unreachable": "the file cannot be opened or made there, does the folder exist?",
     "io": "the file cannot be read or written",
+    "divided": "the file is of a set of state files for another number of workers, move it away or name another file",
 }
 """What each problem means, and the way out."""
 

@@ -11,9 +11,10 @@ from typing import NamedTuple, Protocol
 
 from otel_loopguard.stream.events import RunEvent
 from otel_loopguard.stream.reader import Ending
+from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
 
-__all__ = ["Arrival", "Limits", "Runtime", "Said"]
+__all__ = ["Arrival", "Handover", "Limits", "Runtime", "Said"]
 
 _SECOND = 1_000_000_000
 
@@ -22,7 +23,17 @@ class Arrival(NamedTuple):
     """One thing that came in for a tenant."""
 
     tenant: str
-    item: Span | Ending
+    item: Span | Ending | CallRecord
+    """A call record is one whose run, agent and turn another host has found already."""
+
+
+class Handover(NamedTuple):
+    """A call whose run another host has."""
+
+    time: int
+    """When its place was found."""
+    tenant: str
+    record: CallRecord
 
 
 class Said(NamedTuple):

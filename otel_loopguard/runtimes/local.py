@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from otel_loopguard.core.engine import Engine
-from otel_loopguard.runtimes._base import Arrival, Limits, Said
+from otel_loopguard.runtimes._base import Arrival, Handover, Limits, Said
 from otel_loopguard.runtimes.roster import Roster
 from otel_loopguard.runtimes.seat import Key, Packed, Seat
 from otel_loopguard.stream.events import Found, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.reader import Ending
+from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
 from otel_loopguard.stream.window import Placed, TraceEnd, Window
 
@@ -28,13 +29,23 @@ class LocalRuntime:
     """Runs by tenant and run id."""
 
     def __init__(
-        self, engine: Engine, limits: Limits | None = None, failed: Callable[[Exception], None] = lambda _: None
+        self,
+        engine: Engine,
+        limits: Limits | None = None,
+        failed: Callable[[Exception], None] = lambda _: None,
+        owns: Callable[[Key], bool] | None = None,
     ) -> None:
-        """``failed`` hears of a run that could not be judged, by a mistake of ours; that run is given up."""
+        """``failed`` hears of a run that could not be judged, by a mistake of ours; that run is given up.
+
+        ``owns``: whether a run is this host's; None: all are. Calls of other runs become `handovers`.
+        """
         self.limits = Limits() if limits is None else limits
         self.window = Window(self.limits.lateness // 2)
         self.roster = Roster(engine, self.limits, failed)
         self._failed = failed
+        self._owns = owns
+        self.handovers: list[Handover] = []
+        """Calls whose runs other hosts have, in the order of their times, for whoever brings them there."""
         self._timers: list[tuple[int, Key]] = []
         self.number = -1
         """Of the last arrivals."""
@@ -52,6 +63,9 @@ class LocalRuntime:
         for tenant, item in arrivals:
             if isinstance(item, Ending):
                 self._end((tenant, item.run_id), item.reason, now, told=True)
+                continue
+            if isinstance(item, CallRecord):
+                self._seat_call(tenant, item, now, said, is_arrival=True)
                 continue
             placed = self.window.add(tenant, item, now)
             if placed is not None:
@@ -87,16 +101,25 @@ class LocalRuntime:
     def is_new(self, tenant: str, span: Span) -> bool:
         """Whether a call may begin a run that is not known yet."""
         named = None if span.hints is None else span.hints.run_id
-        return (tenant, named or span.trace_id) not in self.roster and not self.window.knows(tenant, span.trace_id)
+        key = tenant, named or span.trace_id
+        if self._owns is not None and not self._owns(key):
+            return False
+        return key not in self.roster and not self.window.knows(tenant, span.trace_id)
 
     def _place(self, placed: Placed, now: int, said: list[Said], *, is_arrival: bool) -> None:
-        key = placed.tenant, placed.record.run_id
+        if self._owns is not None and not self._owns((placed.tenant, placed.record.run_id)):
+            self.handovers.append(Handover(now, placed.tenant, placed.record))
+        else:
+            self._seat_call(placed.tenant, placed.record, now, said, is_arrival=is_arrival)
+
+    def _seat_call(self, tenant: str, record: CallRecord, now: int, said: list[Said], *, is_arrival: bool) -> None:
+        key = tenant, record.run_id
         seat = self._seat(key, now)
         if self._saved and self._knows(key, now, is_arrival=is_arrival):
             return
         seat.last = now
         try:
-            self._say(key, seat, seat.run.on_record(placed.record, now), said)
+            self._say(key, seat, seat.run.on_record(record, now), said)
         except Exception as error:  # noqa: BLE001 - one run must not take all others with it
             self._give_up(key, error)
             return

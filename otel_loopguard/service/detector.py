@@ -9,68 +9,34 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from otel_loopguard.errors import StoreError
 from otel_loopguard.runtimes import Arrival, LocalRuntime, Said
+from otel_loopguard.service.clock import Clock
+from otel_loopguard.service.exchange import AWAY, Exchange, Parcel
 from otel_loopguard.service.intake import Accepted, Answer, Refused, Request
-from otel_loopguard.service.journal import pack_arrivals, unpack_arrivals
+from otel_loopguard.service.joint import Joint
+from otel_loopguard.service.journal import pack_arrivals, pack_parts, unpack_arrivals
+from otel_loopguard.service.keeper import Keeper, Pace
 from otel_loopguard.service.message import Message, message_of
 from otel_loopguard.service.numbers import Numbers
 from otel_loopguard.service.outbox import Outbox
-from otel_loopguard.service.reading import MalformedError, Read, Reading, TooManyError
-from otel_loopguard.service.store import Entry, Mark, Saved, Store
+from otel_loopguard.service.reading import MalformedError, Reading, TooManyError
+from otel_loopguard.service.store import Store
+from otel_loopguard.stream.trace import Span
 
-__all__ = ["Clock", "Detector", "Pace"]
+__all__ = ["Detector"]
 
-_SECOND: Final = 1_000_000_000
+_REJECTED: Final = "a termination reason is longer than 256 characters, or a span could not be read"
 _PER_STEP: Final = 64
 """Requests of one commit: enough that its sync is cheap for each, few enough that the first does not wait long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often the detector does what it need not do at once."""
-
-    queue_bytes: int = 64 << 20
-    """Bytes of requests that wait; more are refused."""
-    save_after: int = 30 * _SECOND
-    """Age of a change at which its run's state is saved: the journal is as long as this."""
-    save_every: int = _SECOND
-    saves: int = 512
-    """States written at a time."""
-    journal_bytes: int = 256 << 20
-    """Size of the journal above which states are saved at once."""
-    heartbeat: int = 60 * _SECOND
-    """How often the time is written where nothing else is."""
-
-
-class Clock:
-    """Time as runs know it: it stands still while the detector is down, so that a restart makes nothing late."""
-
-    def __init__(self, wall: Callable[[], int], tick: int) -> None:
-        """``tick``: what comes within it came at one time, so that a busy run is judged a few times a second."""
-        self._wall = wall
-        self._tick = max(1, tick)
-        self._behind = 0
-        self._last = 0
-
-    def resume(self, at: int) -> None:
-        """Go on from a time."""
-        self._behind = max(0, self._wall() - at)
-        self._last = at
-
-    def now(self) -> int:
-        """The time: never less than before."""
-        time = self._wall() - self._behind
-        self._last = max(self._last, time - time % self._tick)
-        return self._last
-
-    def until(self, at: int) -> float:
-        """Seconds until a time comes."""
-        return max(0.0, (at - (self._wall() - self._behind)) / _SECOND)
+_REFUSED: Final = {
+    "stopping": Refused("unavailable", "the detector is stopping"),
+    "away": AWAY,
+    "full": Refused("overloaded", "too many requests are waiting"),
+}
 
 
 class _Waiting(NamedTuple):
@@ -92,12 +58,13 @@ class Detector:
         wall: Callable[[], int],
         *,
         store: Store | None = None,
+        exchange: Exchange | None = None,
         pace: Pace | None = None,
         policy_version: Callable[[], str] = str,
         died: Callable[[], None] = lambda: None,
     ) -> None:
-        """``died`` is called when the thread ends by a mistake of ours: what was answered is on the disk, a new
-        process takes it up.
+        """``exchange``: with the other workers, where this is one of several. ``died`` is called when the thread ends
+        by a mistake of ours: what was answered is on the disk, a new process takes it up.
         """
         self._died = died
         self._runtime = runtime
@@ -106,28 +73,27 @@ class Detector:
         self._numbers = numbers
         self._clock = clock
         self._wall = wall
-        self._store = store
-        self._pace = Pace() if pace is None else pace
+        self._exchange = exchange
+        self._keeper = Keeper(runtime, outbox, numbers, clock, wall, pace or Pace(), store, exchange)
+        self._queue_bytes = (pace or Pace()).queue_bytes
+        self._mail: deque[tuple[int, int, bytes | None]] = deque()
         self._policy_version = policy_version
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._stopping = False
-        self._saved_at = 0
-        self._beat_at = 0
-        self._cut_at = 0
-        self._number = 0
-        self._journal_bytes = 0
-        self.trouble: StoreError | None = None
-        """Why nothing can be kept at present."""
         self._thread = threading.Thread(target=self._work, name="loopguard-detector", daemon=True)
 
     # From other threads -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Take up what was saved, then work until `stop`. Raises `StoreError`."""
-        self._recover()
+        self.recover()
         self._thread.start()
+
+    def recover(self) -> None:
+        """Take up what was saved. Raises `StoreError`."""
+        self._say(self._keeper.recover())
 
     def stop(self) -> None:
         """Answer what waits, save everything, end."""
@@ -138,22 +104,43 @@ class Detector:
 
     def close(self) -> None:
         """Write what sinks have had since; after `stop`."""
-        self._commit(self._clock.now(), None, everything=True)
+        self._keeper.commit(self._clock.now(), None, everything=True)
 
     def submit(self, request: Request, answer: Callable[[Answer], None]) -> None:
         """Take in a request; ``answer`` is called once, from any thread."""
         with self._changed:
-            too_much = self._waiting_bytes + len(request.body) > self._pace.queue_bytes and bool(self._waiting)
-            refused = self._stopping or too_much
-            if not refused:
+            refused = self._refusal(len(request.body))
+            if refused is None:
                 self._waiting.append(_Waiting(request, answer, self._wall()))
                 self._waiting_bytes += len(request.body)
                 if len(self._waiting) == 1:
                     self._changed.notify()
-        if refused:
-            words = "the detector is stopping" if self._stopping else "too many requests are waiting"
-            self._numbers.refused("unavailable" if self._stopping else "overloaded")
-            answer(Refused("unavailable" if self._stopping else "overloaded", words))
+        if refused is not None:
+            self._numbers.answered(refused)
+            answer(refused)
+
+    def _refusal(self, size: int) -> Refused | None:
+        if self._stopping:
+            return _REFUSED["stopping"]
+        if not self.is_whole:
+            return _REFUSED["away"]
+        return _REFUSED["full"] if self._waiting_bytes > 0 and self._waiting_bytes + size > self._queue_bytes else None
+
+    def hear(self, peer: int, wire: int, frame: bytes | None) -> None:
+        """Another worker has sent a frame, or its wire has ended."""
+        with self._changed:
+            self._mail.append((peer, wire, frame))
+            self._changed.notify()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all other workers are there."""
+        return self._exchange is None or self._exchange.whole
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why nothing can be kept at present."""
+        return self._keeper.trouble
 
     def wake(self) -> None:
         """There is something to write."""
@@ -186,78 +173,151 @@ class Detector:
 
     def _gather(self) -> tuple[list[_Waiting], bool]:
         with self._changed:
-            if not self._waiting and not self._stopping and not self._outbox.is_unstored:
+            if not (self._waiting or self._mail or self._stopping or self._outbox.is_unstored):
                 self._changed.wait(self._pause())
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _PER_STEP))]
-            self._waiting_bytes -= sum(len(one.request.body) for one in batch)
-            return batch, self._stopping
+            return [self._waiting.popleft() for _ in range(min(len(self._waiting), _PER_STEP))], self._stopping
 
     def _pause(self) -> float:
         due = self._runtime.due()
         return min(1.0, 1.0 if due is None else self._clock.until(due) + 0.001)
 
     def _step(self, batch: Sequence[_Waiting], *, everything: bool = False) -> None:
+        parcels = self._open_mail()
         now = self._clock.now()
         arrivals: list[Arrival] = []
-        answers: list[tuple[_Waiting, Answer]] = [(one, self._read(one.request, arrivals)) for one in batch]
-        entry = self._entry(now, arrivals)
-        if not self._commit(now, entry, everything=everything):
-            reason = str(self.trouble)
-            self._numbers.refused("unavailable", len(answers))
-            for one, _ in answers:
-                one.answer(Refused("unavailable", reason, 5.0))
-            with self._changed:
-                self._changed.wait(0.2)  # senders try again; a disk that is full stays so for a while
+        answers = [self._take(one, arrivals) for one in batch]
+        own, parts = len(arrivals), list[bytes]()
+        replies = [(parcel, self._take_parcel(parcel, arrivals, parts)) for parcel in parcels]
+        if self._exchange is not None:
+            self._exchange.flush()  # so that the others write while we do
+        if not self._keeper.commit(now, self._row(arrivals, own, parts), everything=everything):
+            self._refuse([add for add, _ in answers], parcels)
             return
-        for one, answer in answers:
-            self._numbers.answered(answer)  # first: who has an answer finds it counted
-            one.answer(answer)
+        for add, answer in answers:
+            add(answer)
+        for parcel, found in replies:
+            self._exchange_of().reply(parcel, found)
         if arrivals:
-            self._number += 1
+            self._keeper.number += 1
             self._numbers.last_record = self._wall()
-            said = self._runtime.take(arrivals, now, self._number)
+            said = self._runtime.take(arrivals, now, self._keeper.number)
         else:
             said = self._runtime.on_time(now)
         self._say(said)
+        if self._exchange is not None:
+            handovers, self._runtime.handovers = self._runtime.handovers, []
+            self._exchange.hand_over(handovers)
         if batch:
             self._numbers.took(self._wall() - batch[0].since)
 
-    def _entry(self, now: int, arrivals: list[Arrival]) -> Entry | None:
+    def _refuse(self, answers: Iterable[Callable[[Answer], None]], parcels: Iterable[Parcel]) -> None:
+        """Nothing could be written."""
+        refused = Refused("unavailable", str(self.trouble), 5.0)
+        for add in answers:
+            add(refused)
+        for parcel in parcels:
+            self._exchange_of().reply(parcel, [refused] * len(parcel.parts))
+        with self._changed:
+            self._changed.wait(0.2)  # senders try again; a disk that is full stays so for a while
+
+    def _row(self, arrivals: list[Arrival], own: int, parts: list[bytes]) -> bytes | None:
         """What the journal gets. An arrival that cannot be written, by a mistake of ours, is left out and counted."""
-        if not arrivals or self._store is None:
+        if not arrivals or not self._keeper.keeps:
             return None
         try:
-            data = pack_arrivals(arrivals)
+            data = pack_arrivals(arrivals[:own])
         except Exception as error:  # noqa: BLE001 - one sender's span must not take all others with it
             self._numbers.mistaken(error)
-            arrivals[:] = [one for one in arrivals if _is_packable(one)]
-            data = pack_arrivals(arrivals)
-        return Entry(self._number + 1, now, data)
+            kept = [one for one in arrivals[:own] if _is_packable(one)]
+            arrivals[:own] = kept
+            data = pack_arrivals(kept)
+        return pack_parts([data, *parts]) if parts else data
 
-    def _read(self, request: Request, arrivals: list[Arrival]) -> Answer:
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def _take(self, waiting: _Waiting, arrivals: list[Arrival]) -> tuple[Callable[[Answer], None], Answer]:
+        """Read a request: what is ours is added to the arrivals. Who wants the answer, and the answer."""
+
+        def answered(answer: Answer) -> None:
+            self._numbers.answered(answer)  # first: who has an answer finds it counted
+            with self._changed:
+                self._waiting_bytes -= len(waiting.request.body)
+            waiting.answer(answer)
+
         try:
-            read = self._reading.read(request)
+            read = self._reading.read(waiting.request)
         except MalformedError as error:
-            return Refused("malformed", str(error))
+            return answered, Refused("malformed", str(error))
         except TooManyError as error:
-            return Refused("too_large", str(error))
-        tenant = request.tenant
-        if self._runtime.roster.is_full and not self._room(tenant, read):
-            limits = self._runtime.limits
-            return Refused("overloaded", f"no room for another run: the limit is {limits.runs:,} runs", 30.0)
-        arrivals.extend(Arrival(tenant, span) for span in read.spans)
-        arrivals.extend(Arrival(tenant, ending) for ending in read.endings)
+            return answered, Refused("too_large", str(error))
+        tenant = waiting.request.tenant
+        found = [Arrival(tenant, span) for span in read.spans]
+        found.extend(Arrival(tenant, ending) for ending in read.endings)
+        answer = Accepted(read.rejected, _REJECTED if read.rejected else "")
+        exchange = self._exchange
+        if exchange is None:
+            refused = self._admit(found, arrivals)
+            self._numbers.items += 0 if refused else read.items
+            return answered, refused or answer
         self._numbers.items += read.items
-        if read.rejected:
-            why = "a termination reason is longer than 256 characters, or a span could not be read"
-            return Accepted(read.rejected, why)
-        return Accepted()
+        sorted_ = exchange.sort(found)
+        own = sorted_.pop(exchange.share.worker, [])
+        joint = Joint(1 + len(sorted_), answered)
+        for peer, others in sorted_.items():
+            self._post(peer, others, joint)
+        return joint.add, self._admit(own, arrivals) or answer
 
-    def _room(self, tenant: str, read: Read) -> bool:
-        """Whether a request begins no run that there is no room for."""
-        if not any(span.call is not None and self._runtime.is_new(tenant, span) for span in read.spans):
-            return True
-        return self._runtime.roster.make_room()
+    def _post(self, peer: int, arrivals: list[Arrival], joint: Joint) -> None:
+        exchange = self._exchange_of()
+        try:
+            exchange.post(peer, arrivals, joint)
+        except Exception as error:  # noqa: BLE001 - as in the journal
+            self._numbers.mistaken(error)
+            exchange.post(peer, [one for one in arrivals if _is_packable(one)], joint)
+
+    def _take_parcel(self, parcel: Parcel, arrivals: list[Arrival], parts: list[bytes]) -> list[Answer]:
+        """What another worker wants us to keep; an answer for each part."""
+        answers: list[Answer] = []
+        for data in parcel.parts:
+            refused = self._admit(unpack_arrivals(data), arrivals)
+            if refused is None:
+                parts.append(data)
+            answers.append(refused or Accepted())
+        return answers
+
+    def _admit(self, found: list[Arrival], arrivals: list[Arrival]) -> Refused | None:
+        """Add what came in to the arrivals, unless it begins a run that there is no room for."""
+        runtime = self._runtime
+        if (
+            runtime.roster.is_full
+            and any(_begins_run(one, runtime) for one in found)
+            and not runtime.roster.make_room()
+        ):
+            limits = runtime.limits
+            return Refused("overloaded", f"no room for another run: the limit is {limits.runs:,} runs", 30.0)
+        arrivals.extend(found)
+        return None
+
+    def _open_mail(self) -> list[Parcel]:
+        """What other workers want us to keep; time stands still while one of them is missing."""
+        exchange = self._exchange
+        if exchange is None:
+            return []
+        with self._changed:
+            mail, self._mail = self._mail, deque()
+        found = [parcel for letter in mail if (parcel := exchange.hear(*letter)) is not None]
+        if exchange.whole:
+            self._clock.release()
+        else:
+            self._clock.hold()
+        return found
+
+    def _exchange_of(self) -> Exchange:
+        if self._exchange is None:
+            raise RuntimeError("there are no other workers")
+        return self._exchange
+
+    # What runs say ------------------------------------------------------------------------------------------------
 
     def _say(self, said: Sequence[Said]) -> None:
         if not said:
@@ -271,74 +331,10 @@ class Detector:
                 messages.append(message)
         self._outbox.add(messages)
 
-    # Keeping ------------------------------------------------------------------------------------------------------
 
-    def _commit(self, now: int, entry: Entry | None, *, everything: bool) -> bool:
-        """Write what is to be written; False where it cannot be."""
-        runtime = self._runtime
-        changes = self._outbox.changes()
-        if self._store is None:
-            self._outbox.stored(changes)
-            runtime.roster.unsaved.clear()
-            return True
-        saving = everything or now - self._saved_at >= self._pace.save_every
-        beat = now - self._beat_at >= self._pace.heartbeat
-        if not (entry or everything or beat or self._outbox.has_changes or (saving and runtime.roster.unsaved)):
-            return True
-        urgent = everything or self._journal_bytes > self._pace.journal_bytes
-        keys = runtime.unsaved(now if urgent else now - self._pace.save_after) if saving else []
-        keys = keys if everything else keys[: self._pace.saves]
-        before = runtime.roster.unsaved.copy() if keys else {}
-        mark = Mark(runtime.time, runtime.number)
-        saved = [Saved(key, packed, mark) for key, packed in runtime.save(keys)]
-        keep_from = runtime.needs(now) if saving else None
-        try:
-            self._store.commit(mark, changes, entry, saved, keep_from)
-        except StoreError as error:
-            if keys:
-                runtime.roster.unsaved = before
-            self.trouble = error
-            self._numbers.store_failed(error)
-            return False
-        self.trouble = None
-        self._outbox.stored(changes)
-        self._beat_at = now
-        if entry is not None:
-            self._journal_bytes += len(entry.data)
-        if saving:
-            self._saved_at = now
-            if now - self._cut_at > 10 * self._pace.save_every:
-                self._cut_at, self._journal_bytes = now, self._store.journal_bytes()
-        return True
-
-    def _recover(self) -> None:
-        """The runs as they were: their saved states, and what came in since."""
-        if self._store is None:
-            self._clock.resume(self._wall())
-            return
-        mark = self._store.mark()
-        for saved in self._store.runs():
-            if saved.packed is not None:
-                self._runtime.put(saved.key, saved.packed, *saved.mark)
-        self._outbox.load(*self._store.outbox())
-        said: list[Said] = []
-        told = False
-        self._number = mark.number
-        for entry in self._store.journal():
-            if entry.number > mark.number and not told:
-                self._runtime.on_time(mark.time)
-                told = True
-            found = self._runtime.take(unpack_arrivals(entry.data), entry.time, entry.number)
-            self._number = max(self._number, entry.number)
-            self._journal_bytes += len(entry.data)
-            if told:
-                said += found
-        if not told:
-            self._runtime.on_time(mark.time)
-        self._runtime.number = self._number
-        self._runtime.caught_up()
-        self._say(said)
-        self._clock.resume(self._runtime.time if self._runtime.time > 0 else self._wall())
+def _begins_run(arrival: Arrival, runtime: LocalRuntime) -> bool:
+    item = arrival.item
+    return isinstance(item, Span) and item.call is not None and runtime.is_new(arrival.tenant, item)
 
 
 def _is_packable(arrival: Arrival) -> bool:

@@ -1,4 +1,4 @@
-"""What came in together, as bytes: one row of the journal.
+"""What came in together, as bytes: one row of the journal, or one part of a parcel from worker to worker.
 
 Not the store: it turns arrivals into bytes and back. They are calls after reading and fingerprint, so no content is
 in them.
@@ -6,44 +6,63 @@ in them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from otel_loopguard.runtimes import Arrival
 from otel_loopguard.stream.reader import Ending
+from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
 
-__all__ = ["pack_arrivals", "unpack_arrivals"]
+__all__ = ["pack_arrivals", "pack_parts", "unpack_arrivals"]
 
-_FORMAT: Final = 1
-"""Of a row: the first thing in it, so that older rows can be told apart."""
+# The first thing in a row, so that older rows can be told apart.
+_ARRIVALS: Final = 1
+_PARTS: Final = 2
+"""Several rows in one, as they came."""
+_PLACED: Final = 3
+"""Calls whose runs are known."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[int, list[tuple[str, list[Span], list[Ending]]]])
+_FORM: Final = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
+_GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]])
+_BYTES: Final = msgspec.msgpack.Decoder(list[bytes])
+_RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]])
 
 
 def pack_arrivals(arrivals: Sequence[Arrival]) -> bytes:
-    """Arrivals as bytes; their order is kept."""
+    """Arrivals as bytes; their order is kept. Either all are placed calls or none is."""
+    if arrivals and isinstance(arrivals[0].item, CallRecord):
+        return _ENCODER.encode((_PLACED, arrivals))
     groups: list[tuple[str, list[Span], list[Ending]]] = []
     for tenant, item in arrivals:
         if not groups or groups[-1][0] != tenant or (groups[-1][2] and isinstance(item, Span)):
             groups.append((tenant, [], []))
         if isinstance(item, Span):
             groups[-1][1].append(item)
-        else:
+        elif isinstance(item, Ending):
             groups[-1][2].append(item)
-    return _ENCODER.encode((_FORMAT, groups))
+    return _ENCODER.encode((_ARRIVALS, groups))
+
+
+def pack_parts(parts: Iterable[bytes]) -> bytes:
+    """One row of several."""
+    return _ENCODER.encode((_PARTS, list(parts)))
 
 
 def unpack_arrivals(data: bytes) -> list[Arrival]:
-    """The arrivals of `pack_arrivals`; raises `msgspec.DecodeError` for other bytes."""
-    form, groups = _DECODER.decode(data)
-    if form != _FORMAT:
+    """The arrivals of `pack_arrivals` or `pack_parts`; raises `msgspec.DecodeError` for other bytes."""
+    form, rest = _FORM.decode(data)
+    if form == _PARTS:
+        return [arrival for part in _BYTES.decode(rest) for arrival in unpack_arrivals(part)]
+    if form == _PLACED:
+        return [Arrival(tenant, record) for tenant, record in _RECORDS.decode(rest)]
+    if form != _ARRIVALS:
         raise msgspec.ValidationError("a row of the journal has an unknown format")
     arrivals: list[Arrival] = []
-    for tenant, spans, endings in groups:
+    for tenant, spans, endings in _GROUPS.decode(rest):
         arrivals.extend(Arrival(tenant, span) for span in spans)
         arrivals.extend(Arrival(tenant, ending) for ending in endings)
     return arrivals

@@ -23,11 +23,13 @@ from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import SettingError
 from otel_loopguard.keys import KeySource, PolicySource, load_keyring, text_of
 from otel_loopguard.runtimes import Limits, LocalRuntime
-from otel_loopguard.service.detector import Clock, Detector, Pace
+from otel_loopguard.service.clock import Clock
+from otel_loopguard.service.detector import Detector
 from otel_loopguard.service.doorkeeper import Doorkeeper
 from otel_loopguard.service.exposition import Gauge, exposition
 from otel_loopguard.service.http_connection import HttpLimits
 from otel_loopguard.service.http_server import HttpServer
+from otel_loopguard.service.keeper import Pace
 from otel_loopguard.service.loop_intake import LoopIntake
 from otel_loopguard.service.numbers import Numbers
 from otel_loopguard.service.outbox import Outbox

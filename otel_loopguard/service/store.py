@@ -17,13 +17,14 @@ import msgspec
 from otel_loopguard.errors import StoreError, StoreProblem
 from otel_loopguard.runtimes.seat import Key, Packed
 from otel_loopguard.service.outbox import Changes, Row
+from otel_loopguard.service.partition import Share
 
 __all__ = ["APPLICATION", "VERSION", "Entry", "Mark", "Saved", "Store"]
 
 APPLICATION: Final = 0x4C4F4F50
 """``LOOP`` in the file's head: tells our files from other SQLite databases."""
-VERSION: Final = 1
-"""Of the tables. A file of a newer version is refused, an older one is migrated."""
+VERSION: Final = 2
+"""Of the tables. A file of a newer version is refused, an older one is migrated (`_MIGRATIONS`)."""
 
 _SCHEMA: Final = """
 CREATE TABLE journal (number INTEGER PRIMARY KEY, time INTEGER NOT NULL, data BLOB NOT NULL);
@@ -31,9 +32,21 @@ CREATE TABLE runs (tenant BLOB NOT NULL, run_id BLOB NOT NULL, time INTEGER NOT 
   data BLOB NOT NULL, PRIMARY KEY (tenant, run_id)) WITHOUT ROWID;
 CREATE TABLE outbox (position INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE cursors (sink TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE mark (only INTEGER PRIMARY KEY CHECK (only = 1), time INTEGER NOT NULL, number INTEGER NOT NULL);
-INSERT INTO mark VALUES (1, 0, 0);
+CREATE TABLE mark (only INTEGER PRIMARY KEY CHECK (only = 1), time INTEGER NOT NULL, number INTEGER NOT NULL,
+  handed INTEGER NOT NULL DEFAULT 0);
+INSERT INTO mark VALUES (1, 0, 0, 0);
+CREATE TABLE share (only INTEGER PRIMARY KEY CHECK (only = 1), worker INTEGER NOT NULL, workers INTEGER NOT NULL);
+INSERT INTO share VALUES (1, 0, 1);
 """
+
+_MIGRATIONS: Final = {
+    1: """
+ALTER TABLE mark ADD COLUMN handed INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE share (only INTEGER PRIMARY KEY CHECK (only = 1), worker INTEGER NOT NULL, workers INTEGER NOT NULL);
+INSERT INTO share VALUES (1, 0, 1);
+"""
+}
+"""What makes a file of a version one of the next."""
 
 _PACKED: Final = msgspec.msgpack.Decoder(Packed)
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -52,6 +65,8 @@ class Mark(NamedTuple):
 
     time: int
     number: int
+    handed: int = 0
+    """Calls of other workers' runs that were placed up to this time have arrived there."""
 
 
 class Saved(NamedTuple):
@@ -65,11 +80,17 @@ class Saved(NamedTuple):
 class Store:
     """One state file, held by this process alone."""
 
-    def __init__(self, path: str) -> None:
-        """Open or make the file; raises `StoreError`."""
+    def __init__(self, path: str, share: Share | None = None) -> None:
+        """Open or make the file; raises `StoreError`, also where it holds another share of the runs than that."""
         self.path = path
         with self._told():
-            self._db = _opened(path)
+            self._db = _opened(path, share)
+
+    @property
+    def share(self) -> Share:
+        """Which share of the runs the file holds."""
+        with self._told():
+            return Share(*self._db.execute("SELECT worker, workers FROM share").fetchone())
 
     def close(self) -> None:
         """Give the file back."""
@@ -92,7 +113,7 @@ class Store:
                 db.execute("BEGIN IMMEDIATE")
                 if entry is not None:
                     db.execute("INSERT INTO journal VALUES (?, ?, ?)", entry)
-                db.execute("UPDATE mark SET time = ?, number = ?", mark)
+                db.execute("UPDATE mark SET time = ?, number = ?, handed = ?", mark)
                 db.executemany("INSERT INTO outbox VALUES (?, ?)", changes.rows)
                 if changes.cursors:
                     db.executemany("INSERT OR REPLACE INTO cursors VALUES (?, ?)", changes.cursors.items())
@@ -120,7 +141,7 @@ class Store:
     def mark(self) -> Mark:
         """How far what runs said is in the outbox."""
         with self._told():
-            return Mark(*self._db.execute("SELECT time, number FROM mark").fetchone())
+            return Mark(*self._db.execute("SELECT time, number, handed FROM mark").fetchone())
 
     def runs(self) -> Iterator[Saved]:
         """The saved states."""
@@ -172,7 +193,7 @@ class Store:
             raise StoreError(self.path, "corrupt") from None
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def _opened(path: str, share: Share | None) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -188,14 +209,25 @@ def _opened(path: str) -> sqlite3.Connection:
             db.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
             )
+            if share is not None:
+                db.execute("UPDATE share SET worker = ?, workers = ?", (share.worker, share.workers))
+        else:
+            _migrate(db, version)
         # Fails here and not in the middle of the night where the file or its folder cannot be written.
         db.execute("BEGIN IMMEDIATE")
         db.execute("UPDATE mark SET time = time")
         db.execute("COMMIT")
+        _refuse_other(path, Share(*db.execute("SELECT worker, workers FROM share").fetchone()), share)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring an older file to this version, each step whole or not at all."""
+    for old in range(version, VERSION):
+        db.executescript(f"BEGIN; {_MIGRATIONS[old]} PRAGMA user_version = {old + 1}; COMMIT;")
 
 
 def _refuse_strange(path: str, application: int, version: int, *, is_empty: bool) -> None:
@@ -203,6 +235,11 @@ def _refuse_strange(path: str, application: int, version: int, *, is_empty: bool
         raise StoreError(path, "foreign")
     if version > VERSION:
         raise StoreError(path, "newer", f"version {version}, this program knows up to {VERSION}")
+
+
+def _refuse_other(path: str, found: Share, share: Share | None) -> None:
+    if share is not None and found != share:
+        raise StoreError(path, "divided", f"part {found.worker + 1} of {found.workers}")
 
 
 _PROBLEMS: Final[dict[int, StoreProblem]] = {

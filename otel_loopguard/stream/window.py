@@ -83,6 +83,15 @@ class Window:
         """Whether spans of a trace are kept."""
         return (tenant, trace_id) in self._traces
 
+    def contents(self) -> Iterator[tuple[int, str, Span]]:
+        """What is kept, each with its time and tenant: taken in anew in this order, it makes an equal window."""
+        kept = [
+            (arrived, tenant, span)
+            for (tenant, _), trace in self._traces.items()
+            for arrived, span in zip(trace.arrived, trace.spans, strict=True)
+        ]
+        yield from sorted(kept, key=lambda one: one[0])
+
     def add(self, tenant: str, span: Span, now: int) -> Placed | None:
         """Take in a span; a call that its own record places is given back at once, any other comes by `take`."""
         call, hints = span.call, span.hints

@@ -13,8 +13,10 @@ from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.runtimes import Limits, LocalRuntime
-from otel_loopguard.service.detector import Clock, Detector, Pace
+from otel_loopguard.service.clock import Clock
+from otel_loopguard.service.detector import Detector
 from otel_loopguard.service.intake import Answer, Request
+from otel_loopguard.service.keeper import Pace
 from otel_loopguard.service.message import Message
 from otel_loopguard.service.numbers import Numbers
 from otel_loopguard.service.outbox import Outbox
@@ -55,7 +57,7 @@ class Detecting:
             store=self.store,
             pace=self.pace,
         )
-        self.detector._recover()
+        self.detector.recover()
 
     @staticmethod
     def _raise(error: Exception) -> None:
