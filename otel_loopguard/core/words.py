@@ -10,14 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 __all__ = [
-    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "SKETCH_SIZE", "WORD_LIMIT", "leaves", "long_words_of",
-    "near", "outline", "retold", "words_of",
+    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "counts_on", "each_its_own",
+    "leaves", "long_words_of", "near", "outline", "retold", "words_of",
 ]  # fmt: skip
 
 SKETCH_SIZE: Final = 16
 """Numbers kept of a call: the smallest. Up to so many words the sketch is exact."""
 WORD_LIMIT: Final = 256
 """Words looked at; a longer text is judged by its beginning."""
+NUMBERED: Final = 1
+"""The bit of a word's number that says whether the word has a digit."""
 LONG_ENOUGH: Final = 4
 """Words from which nearness means anything: shorter arguments are ids and names."""
 
@@ -26,6 +28,8 @@ ANSWER_LIMIT: Final = 2_000
 
 _BINS: Final = 32
 _CODES: Final = 3
+_EVERYTHING: Final = 1 << 32
+"""A number that no word has."""
 _LOWS: Final = 0x5555_5555_5555_5555
 """The lower bit of each bin."""
 _LONG_WORD: Final = re.compile(rb"[a-z\x80-\xff]{6,}")
@@ -94,6 +98,37 @@ def near(mine: Sequence[int], my_count: int, other: Sequence[int] | frozenset[in
     share = sum(1 for number in union if number in both) / len(union)
     overlap = share * (my_count + other_count) / (1 + share)
     return 2 * overlap >= shorter
+
+
+def each_its_own(sketches: Sequence[Sequence[int]]) -> bool:
+    """Whether each of some sketches, but for one, has a word that none of the others has: one thing after the other.
+
+    Sketches are compared as far as all of them reach; where they are equal so far, the words that differ lie beyond.
+    """
+    if not all(sketches):
+        return False
+    reach = _reach(sketches)
+    known = [{number for number in sketch if number <= reach} for sketch in sketches]
+    without = 0
+    for place, mine in enumerate(known):
+        others: set[int] = set()
+        for other in (*known[:place], *known[place + 1 :]):
+            others |= other
+        without += mine <= others and (reach == _EVERYTHING or mine != others)
+    return without <= 1
+
+
+def counts_on(mine: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether one of two sketches has other ids or numbers in the place of the other's, and else the same words."""
+    reach = _reach((mine, other))
+    gone = {number for number in other if number <= reach}.difference(mine)
+    come = {number for number in mine if number <= reach}.difference(other)
+    return bool(gone) and len(gone) == len(come) and all(number & NUMBERED for number in gone | come)
+
+
+def _reach(sketches: Iterable[Sequence[int]]) -> int:
+    """The number up to which all of some sketches hold every word."""
+    return min((sketch[-1] for sketch in sketches if len(sketch) == SKETCH_SIZE), default=_EVERYTHING)
 
 
 def long_words_of(canonical: bytes) -> list[bytes]:

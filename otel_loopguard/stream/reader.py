@@ -195,7 +195,8 @@ def _hints(raw: RawCall) -> Hints:
 
 def _marked_outcome(outcome: Outcome, marks: Marks, *, same_key: bool) -> Outcome:
     """The outcome as the process saw it; what was read here stays where it is known better and under the same key."""
-    kind = cast("OutcomeKind", marks.outcome) if marks.outcome in _OUTCOMES else outcome.kind
+    done = outcome.kind == "empty" and outcome.approval and marks.outcome == "ok"  # as an annotation has it
+    kind = cast("OutcomeKind", marks.outcome) if marks.outcome in _OUTCOMES and not done else outcome.kind
     own = outcome if same_key else Outcome(kind)
     return msgspec.structs.replace(
         outcome,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_wordless, read_answer
+from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer
 
 REFUSAL = Answer(refusal=True)
 APPROVAL = Answer(approval=True)
@@ -85,6 +85,32 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
 def test_approvals(text: str, expected: Answer) -> None:
     """A text approves where it says that all is well, and nothing that says no."""
     assert read_answer(text, "standard") == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "receipt"),
+    [
+        ({"status": "ok"}, True),
+        ({"status": "ok", "updated": 1}, True),
+        ({"success": True, "id": 7}, True),
+        ({"queued": True, "position": 3}, True),
+        ({"status": "ok", "count": 0}, False),
+        ({"status": "ok", "items": []}, False),
+        ({"status": "ok", "city": "Oslo"}, False),
+        ({"success": False}, False),
+        ({"in_stock": True, "price": 12}, False),
+        ({"status": "held"}, False),
+        ({"count": 3}, False),
+        ({"status": None}, False),
+        ({f"added{number}": True for number in range(9)}, False),
+        ({}, False),
+        (["ok"], False),
+        (True, False),
+    ],
+)
+def test_receipts(data: object, receipt: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Structured data that approves and says nothing else: no list, no nought, no text of its own."""
+    assert is_receipt(data) is receipt
 
 
 LONG_REFUSAL = "Your fix did not target all the lines. " + "line 12, " * 100

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.words import SKETCH_SIZE, WORD_LIMIT, near, words_of
+from otel_loopguard.core.words import NUMBERED, SKETCH_SIZE, WORD_LIMIT, counts_on, each_its_own, near, words_of
 from tests.support.script import KEYS
 
 
@@ -79,3 +79,50 @@ def test_only_the_first_words_are_looked_at() -> None:
     for _ in range(5000):
         deep = [deep]
     assert words_of(deep) == []
+
+
+A, B, C, D, E = 2, 4, 6, 8, 10
+ONE, TWO, NINE = 20 | NUMBERED, 40 | NUMBERED, 60 | NUMBERED
+LONG = tuple(range(2, 2 * SKETCH_SIZE + 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("sketches", "own"),
+    [
+        ([(A, B, C), (A, B, D), (A, B, E)], True),
+        ([(A, B, C), (A, B, D), (A, B, D)], False),
+        ([(A, B, C), (A, B)], True),
+        ([(A, B, C), (A, B), (A, B)], False),
+        ([(A, B), (A, C), (B, C, D)], False),
+        ([(A, B), ()], False),
+        ([LONG, LONG], True),
+        ([LONG, (*LONG[:-1], 1000)], True),
+        ([LONG, LONG[:-1], LONG[:-2]], False),
+        ([(1, *LONG[:-1]), (3, *LONG[:-1])], True),
+    ],
+)
+def test_each_has_a_word_of_its_own(sketches: list[tuple[int, ...]], own: bool) -> None:  # noqa: FBT001 - a column
+    """Each text has a word that no other has, as far as the sketches of long ones can tell."""
+    assert each_its_own(sketches) is own
+    assert each_its_own(sketches[::-1]) is own
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "counts"),
+    [
+        ((A, B, ONE), (A, B, TWO), True),
+        ((A, B, ONE, NINE), (A, B, TWO, NINE), True),
+        ((A, B, ONE), (A, B, ONE), False),
+        ((A, B, ONE), (A, B), False),
+        ((A, B, ONE, TWO), (A, B, NINE), False),
+        ((A, B, ONE), (A, C, TWO), False),
+        ((A, B), (A, C), False),
+        ((), (A, ONE), False),
+        ((1, *LONG[:-1]), (3, *LONG[:-1]), True),
+        (LONG, LONG, False),
+    ],
+)
+def test_one_number_in_the_place_of_another(mine: tuple[int, ...], other: tuple[int, ...], counts: bool) -> None:  # noqa: FBT001
+    """Texts that differ in as many ids or numbers, and in no other word, are one question about several things."""
+    assert counts_on(mine, other) is counts
+    assert counts_on(other, mine) is counts

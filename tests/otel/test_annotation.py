@@ -62,6 +62,14 @@ def test_repeats_say_how_often_and_what_came_of_it() -> None:
     assert process.written(names.FINDING_KINDS)[2] == ("identical",)
 
 
+def test_silence_of_work_that_is_done() -> None:
+    """A program that prints nothing when it is done went well; one that was asked found nothing."""
+    process = Process()
+    for line in ("git add app.py", "grep needle app.py"):
+        process.call(arguments={"command": line}, result="")
+    assert process.written(names.OUTCOME) == ["ok", "empty"]
+
+
 def test_a_new_answer_is_progress() -> None:
     """An equal call with another result has advanced."""
     process = Process()

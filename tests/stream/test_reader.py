@@ -177,6 +177,14 @@ def test_a_call_without_its_content_may_have_carried_a_payload(kind: str, payloa
     assert call_of(span(**CONTENT), policy).call.payload == (kind == "write")
 
 
+def test_silence_of_work_that_is_done_is_no_empty_answer() -> None:
+    """Marks alone say that it went well; with the content it is known to be silence, which differs from an answer."""
+    content = {"gen_ai__tool__call__arguments": '{"command": "git add a.py"}', "gen_ai__tool__call__result": '""'}
+    assert call_of(span(**MARKED)).outcome.kind == "ok"
+    outcome = call_of(span(**(MARKED | content))).outcome
+    assert (outcome.kind, outcome.approval) == ("empty", True)
+
+
 def test_findings_travel() -> None:
     """What the process found of this call and of another one is kept apart."""
     events = (

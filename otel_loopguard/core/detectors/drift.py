@@ -12,8 +12,9 @@ Four rules, all nudges:
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
   end that an earlier one came to. A hit, or anything else done to the world, starts them again.
 
-Not flagged: ids looked up one after the other (short arguments are never near), declared writes, receipts of accepted
-payloads, several questions of one turn, an answer of one word, all's well of one thing after the other.
+Not flagged: ids looked up one after the other (short arguments are never near, and long ones that differ in nothing but
+their numbers are a batch), declared writes, receipts of accepted payloads, several questions of one turn, an answer of
+one word, all's well of one thing after the other, which programs that do their work in silence say by saying nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.refusal import AFTER_WORK, IN_VAIN, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.words import LONG_ENOUGH, near
+from otel_loopguard.core.words import LONG_ENOUGH, counts_on, each_its_own, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn
 
@@ -76,7 +77,7 @@ class Drift:
         if len(history.by_tool[moment.entry.tool]) < limit:
             return None
         streak = _streak(history, moment.entry)
-        if len(streak) < limit or all(entry.shape is not None for entry in streak):
+        if len(streak) < limit or all(entry.shape is not None for entry in streak) or _is_work(streak):
             return None
         return self._judged(history, moment, streak, limit)
 
@@ -102,7 +103,7 @@ class Drift:
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
             if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
                 continue
-            if _is_near(earlier, entry):
+            if _is_near(earlier, entry) and (entry.refusal or not _counts_on(earlier, entry)):
                 weight += AFTER_WORK if _new_between(history, earlier, found[-1]) else IN_VAIN
                 found.append(earlier)
         if weight < MEASURE or len({one.key for one in found}) < 2:  # noqa: PLR2004
@@ -134,8 +135,25 @@ def _is_nothing(entry: Entry) -> bool:
     return entry.outcome in ("empty", "error")
 
 
+def _is_work(streak: list[Entry]) -> bool:
+    """Whether silence says that the work is done: of payloads, or of programs with one thing after the other.
+
+    Then each call has a word that none of the others has, or is too short to tell; attempts at one thing have not.
+    """
+    if not all(entry.approval for entry in streak):
+        return False
+    if all(entry.payload or entry.word_count < LONG_ENOUGH for entry in streak):
+        return True
+    return each_its_own([entry.words for entry in streak])
+
+
 def _is_near(one: Entry, other: Entry) -> bool:
     return one.key == other.key or near(one.words, one.word_count, other.words, other.word_count)
+
+
+def _counts_on(one: Entry, other: Entry) -> bool:
+    """The same question about another id, or another number."""
+    return one.key != other.key and counts_on(one.words, other.words)
 
 
 def _is_as_near(one: Entry, other: Entry, words: frozenset[int]) -> bool:
@@ -147,9 +165,14 @@ def _is_as_near(one: Entry, other: Entry, words: frozenset[int]) -> bool:
     return near(one.words, one.word_count, words, other.word_count)
 
 
+def _is_receipt(entry: Entry) -> bool:
+    """An approval that says so, or the answer to an accepted payload."""
+    return (entry.approval and entry.outcome == "ok") or (entry.payload and not entry.refusal)
+
+
 def _is_attempt(entry: Entry) -> bool:
     """Whether the call asked for something and its outcome says whether it got that."""
-    if entry.approval or (entry.payload and not entry.refusal):
+    if _is_receipt(entry):
         return False
     return entry.outcome != "ok" or entry.informative
 
@@ -182,9 +205,9 @@ def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
     for earlier in history.of_tool(attempt.tool, attempt.turn, window):
         if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_as_near(earlier, attempt, words):
             continue
-        if earlier.place < barrier or earlier.approval or (earlier.payload and not earlier.refusal):
+        if earlier.place < barrier or _is_receipt(earlier):
             break
-        if earlier.outcome != "ok" or earlier.informative:
+        if earlier.outcome != "ok" or (earlier.informative and (earlier.refusal or not _counts_on(earlier, attempt))):
             found.append(earlier)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["REFUSAL_LENGTH", "Answer", "finds_nothing", "is_wordless", "read_answer", "unwrapped"]
+__all__ = ["REFUSAL_LENGTH", "Answer", "finds_nothing", "is_receipt", "is_wordless", "read_answer", "unwrapped"]
 
 REFUSAL_LENGTH: Final = 600
 """Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
@@ -29,8 +29,10 @@ _APPROVING: Final = frozenset(
     ["pass", "passed", "passes", "ok", "success", "successful", "successfully", "succeeded", "saved", "stored",
      "created", "updated", "deleted", "removed", "added", "installed", "applied", "written", "wrote", "edited",
      "overwritten", "replaced", "inserted", "renamed", "uploaded", "committed", "merged", "appended", "complete",
-     "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed"]
+     "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed", "queued", "scheduled",
+     "delivered", "submitted", "registered", "moved", "copied", "posted", "published"]
 )  # fmt: skip
+_RECEIPT_MEMBERS: Final = 8
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -105,6 +107,28 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
         return Answer(refusal=False, approval=not failure and _says_yes(lower, words))
     refusal = any(re.search(pattern, text) is not None for pattern in refusals)
     return Answer(refusal, not refusal and not failure and _says_yes(lower, words))
+
+
+def is_receipt(data: object) -> bool:
+    """Whether structured data says that something was done, and nothing else: ``{"status": "ok", "updated": 1}``.
+
+    That is an object of a few scalars without a nought among them, in which a text approves and none says anything
+    beside, or a yes stands under an approving name.
+    """
+    if not isinstance(data, dict) or not 0 < len(data) <= _RECEIPT_MEMBERS:
+        return False
+    approves = False
+    for name, value in data.items():
+        if value is True:
+            approves = approves or not _APPROVING.isdisjoint(_WORD.findall(str(name).lower()))
+        elif isinstance(value, str):
+            words = set(_WORD.findall(value.lower()))
+            if not words or not words <= _APPROVING:
+                return False
+            approves = True
+        elif not isinstance(value, (int, float)) or not value:
+            return False
+    return approves
 
 
 def _says_no(lower: str, words: set[str]) -> bool:

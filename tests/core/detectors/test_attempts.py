@@ -18,6 +18,7 @@ def attempt(option: str, result: str) -> Step:
     return Step("shell", {"command": command}, Failure(result) if result.startswith("sh:") else result)
 
 
+OPTIONS = ("fast", "safe", "plain", "quiet", "full", "small", "strict", "again")
 USAGE = "sh: convert: unknown switch, see usage"
 BROKEN = "sh: convert: cannot open the file"
 NOTHING = "40 pages read, nothing of them written"
@@ -36,16 +37,27 @@ NOTHING = "40 pages read, nothing of them written"
 )
 def test_attempts_by_turns(results: list[str], places: list[int]) -> None:
     """Four attempts to an end that is known already are told, silence being one; a hit or all's well starts anew."""
-    calls = [attempt(f"-o{number}", result) for number, result in enumerate(results)]
+    calls = [attempt(option, result) for option, result in zip(OPTIONS, results, strict=False)]
     assert run(calls).said == [(place, "nudge", "drift") for place in places]
 
 
 def test_something_else_is_done_in_between() -> None:
     """What may have changed the world starts the attempts again, an attempt at the same does not."""
-    calls = [attempt(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    calls = [attempt(OPTIONS[number], USAGE if number % 2 else NOTHING) for number in range(6)]
     written = Step("write", {"path": "draft", "content": "a new draft\n"}, "written")
     assert run(calls).said == [(6, "nudge", "drift")]
     assert run([*calls[:3], written, *calls[3:]]).said == []
+
+
+def test_one_number_after_the_other() -> None:
+    """Ids that are gone through one by one are no attempts at one thing, whether they are there or not."""
+    counted = [attempt(f"page {number}", USAGE if number % 3 == 1 else NOTHING) for number in range(8)]
+    worded = [
+        attempt(option, one.result if isinstance(one.result, str) else USAGE)
+        for option, one in zip(OPTIONS, counted, strict=True)
+    ]
+    assert "drift" not in kinds(counted)
+    assert "drift" in kinds(worded)
 
 
 def test_things_that_are_not_near() -> None:
@@ -57,7 +69,7 @@ def test_things_that_are_not_near() -> None:
 
 def test_a_short_text_is_in_a_long_one() -> None:
     """A call that is more than twice as long is no attempt at the same, however many words they share."""
-    short = [attempt(f"-o{number}", USAGE if number % 2 else NOTHING) for number in range(6)]
+    short = [attempt(OPTIONS[number], USAGE if number % 2 else NOTHING) for number in range(6)]
     more = " and then list chapters, count figures, check links, merge notes, sort names"
     long = [
         Step("shell", {"command": f"{one.arguments['command']}{more}"}, one.result)  # type: ignore[index]
@@ -81,7 +93,7 @@ def test_one_answer_to_many_wordings(answer: str, kind: set[str]) -> None:
 
 def test_wordings_with_something_new_in_between() -> None:
     """Wordings after something new weigh less than half: three of them and three others fill the measure of four."""
-    asked = [Step("ask", {"question": f"what is the balance now please {number}"}, NO_CHANGE) for number in range(6)]
+    asked = [Step("ask", {"question": f"what is the balance now {word}"}, NO_CHANGE) for word in OPTIONS[:6]]
     written = [Step("write", {"path": "a", "content": f"note {number}\n"}, "written") for number in range(3)]
     calls = [asked[0], written[0], asked[1], written[1], asked[2], written[2], *asked[3:]]
     assert run(calls[:-1]).said == []

@@ -111,3 +111,72 @@ def test_receipts_prove_nothing() -> None:
     assert drift(edits) == []
     ids: list[Row] = [("stock", {"id": number}, "3 in stock at the moment") for number in range(8)]
     assert drift(ids) == []
+
+
+def shell(*lines: str, result: object = "") -> list[Row]:
+    """Lines of a shell with one result."""
+    return [("shell", {"command": line}, result) for line in lines]
+
+
+OPTIONS = ("-name", "-iname", "-path -name", "-iname -path", "-type f -iname")
+NAMES = ("models", "views", "forms", "urls", "admin", "tests")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param(shell(*(f"git add src/app/{name}.py" for name in NAMES)), [], id="added one by one"),
+        pytest.param(shell(*(f"mkdir {name}" for name in NAMES)), [], id="too short to be near"),
+        pytest.param(shell(*(f"cp -n base/{name}.html out/{name}.html" for name in NAMES)), [], id="copied"),
+        pytest.param(shell(*(f"python -m py_compile app/{name}.py" for name in NAMES)), [], id="compiled"),
+        pytest.param(shell(*(f"grep -n {name} src/app/main.py" for name in NAMES)), TOLD, id="searched in vain"),
+        pytest.param(
+            shell(*(f"find src {option} old -exec mv {{}} /srv/attic/ +" for option in OPTIONS)),
+            TOLD, id="attempts at one thing",
+        ),
+        pytest.param(
+            [("run_sql", {"sql": f"UPDATE stock SET open = 0 WHERE id = {number}"}, []) for number in range(6)],  # noqa: S608
+            [], id="rows changed",
+        ),
+        pytest.param(
+            [("run_sql", {"sql": f"SELECT * FROM stock WHERE id = {number}"}, []) for number in range(6)],  # noqa: S608
+            TOLD, id="rows sought",
+        ),
+        pytest.param([("edit", {"path": name, "content": "x"}, None) for name in NAMES], [], id="payloads taken"),
+    ],
+)  # fmt: skip
+def test_silence_of_work_that_is_done(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
+    """A program that prints nothing when it is done, done to one thing after the other, is no question in vain."""
+    assert drift(rows) == said
+
+
+ORDER = {"note": "sent by courier today", "region": "west"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param(
+            [("ship", {**ORDER, "id": f"N-{number}"}, "held at depot 4 for now") for number in range(8)],
+            [], id="one id after the other",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "id": f"N-{number}"}, "depot 4 is not open") for number in range(4)],
+            [(4, "nudge", "drift")], id="refused whatever the id",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "to": name}, {"status": "ok", "place": 1}) for name in NAMES], [], id="receipts",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "to": name}, {"status": "held", "place": 1}) for name in NAMES],
+            [(4, "nudge", "drift")], id="one answer that is no receipt",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "limit": number} if number else ORDER, "held at depot 4") for number in (0, 5, 0, 0)],
+            [(4, "nudge", "drift")], id="a number more is another wording",
+        ),
+    ],
+)  # fmt: skip
+def test_a_batch_is_no_rewording(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
+    """One answer to a question that is asked for one id after the other is not the answer to one question."""
+    assert [one for one in drift(rows, QUIET) if one[2] == "drift"] == said
