@@ -104,6 +104,10 @@ test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARG
 collector:  ## find or build the OpenTelemetry Collector of collector_config/builder.yaml (needs Go)
 	@$(PYTHON) collector_config/build.py
 
+.PHONY: test-kubernetes
+test-kubernetes: $(INSTALLED)  ## the manifests, by Kubernetes' own schemas (108 MB in .cache/kubernetes)
+	@LOOPGUARD_TEST_KUBERNETES=true $(BIN)/python -m pytest -n0 tests/collector/test_kubernetes.py $(ARGS)
+
 .PHONY: check
 check: $(INSTALLED)  ## lint, format, types and the import contract
 	@failed=
