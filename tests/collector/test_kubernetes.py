@@ -10,17 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
-pytest.importorskip("h11", reason="needs the extra `serve`: make install")
-
 import click
+import pytest
 import yaml
 
 from otel_loopguard import names
 from otel_loopguard.cli.main import main
 from otel_loopguard.cli.serve import serve
 from otel_loopguard.config import Settings
+from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.service.settings import ServeSettings, settings_from
 from tests.support.collector import binary
@@ -161,7 +159,7 @@ def test_the_detector_reads_what_is_mounted() -> None:
 
 def test_the_policy_is_one() -> None:
     """The policy of the ConfigMap is taken."""
-    assert parse_policy(one("ConfigMap", "loopguard-policy")["data"]["policy.yaml"])
+    assert parse_policy(one("ConfigMap", "loopguard-policy")["data"]["policy.yaml"]) != Policy()
 
 
 # The gateway ------------------------------------------------------------------------------------------------------

@@ -12,11 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-
-pytest.importorskip("h11", reason="needs the extra `serve`: make install")
-pytest.importorskip("duckdb", reason="needs the extra `dev`: make install")
-
-import duckdb
 import yaml
 
 from otel_loopguard import names
@@ -192,6 +187,7 @@ def afternoon(tmp_path_factory: pytest.TempPathFactory) -> Incident:
 
 def ask(folder: Path, query: Query) -> list[tuple[object, ...]]:
     """Answer a query as somebody does who starts DuckDB in that folder."""
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra `dev`: make install")
     with duckdb.connect() as base:
         base.execute(f"SET file_search_path = '{folder}'")
         base.execute(VIEWS)
