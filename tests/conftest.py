@@ -30,13 +30,14 @@ settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
 
-# The server needs newer OTLP messages than the oldest SDK that agents may have, and a package that they do not need.
-collect_ignore = [] if _serves() else ["service"]
+# The server needs newer OTLP messages than the oldest SDK that agents may have, and a package that they do not need;
+# the tests with a real Collector talk to a server.
+collect_ignore = [] if _serves() else ["collector", "service"]
 
 
 def pytest_report_header() -> str | None:
     """Say what is left out."""
-    return "not collected: tests/service needs the extra `serve`" if collect_ignore else None
+    return "not collected: tests/collector and tests/service need the extra `serve`" if collect_ignore else None
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,9 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 import grpc
-import pytest
 from google.protobuf.message import Message
+
+from tests.support.required import missing
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 RECIPES: Final = ROOT / "collector_config"
@@ -43,14 +44,12 @@ def binary() -> Path:
     """The built Collector; skips the test where there is none, which is a failure in CI."""
     command = [sys.executable, str(RECIPES / "build.py"), "--find"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return Path(found.stdout.splitlines()[-1])
-    reason = "the Collector is not built: `make collector` builds it once, in 5 to 20 minutes"
-    if shutil.which("go") is None:
-        reason += "; it needs Go 1.26 or newer (https://go.dev/dl/)"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    if found.returncode:
+        reason = "the Collector is not built: `make collector` builds it once, in 5 to 20 minutes"
+        if shutil.which("go") is None:
+            reason += "; it needs Go 1.26 or newer (https://go.dev/dl/)"
+        missing(reason)
+    return Path(found.stdout.splitlines()[-1])
 
 
 def free_port() -> int:

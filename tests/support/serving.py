@@ -127,12 +127,16 @@ class Serving:
         """A bare connection to its HTTP receiver."""
         return socket.create_connection(("127.0.0.1", self.ports["http_address"]), timeout=20)
 
-    def findings(self) -> list[dict[str, Any]]:
-        """The lines that were written, once the server has stopped."""
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines that were written until now."""
         if not self.json.exists():
             return []
-        lines = [json.loads(line) for line in self.json.read_text().splitlines()]
-        return [line for line in lines if line["event"] == "loopguard.finding"]
+        *whole, _ = self.json.read_text().split("\n")  # the last one may be half written
+        return [json.loads(line) for line in whole]
+
+    def findings(self) -> list[dict[str, Any]]:
+        """Those of them that are findings."""
+        return [line for line in self.lines() if line["event"] == "loopguard.finding"]
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait for what must come to hold within seconds."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
@@ -24,16 +24,23 @@ def digits(name: str, count: int) -> str:
 
 def pairs(attributes: Mapping[str, Any]) -> list[KeyValue]:
     """Attributes as OTLP has them."""
-    return [KeyValue(key=key, value=_value(value)) for key, value in attributes.items()]
+    return [KeyValue(key=key, value=any_value(value)) for key, value in attributes.items()]
 
 
-def _value(value: object) -> AnyValue:
+def any_value(value: object) -> AnyValue:
+    """A plain value, however nested."""
     if isinstance(value, bool):
         return AnyValue(bool_value=value)
     if isinstance(value, int):
         return AnyValue(int_value=value)
     if isinstance(value, float):
         return AnyValue(double_value=value)
+    if isinstance(value, bytes):
+        return AnyValue(bytes_value=value)
+    if isinstance(value, Mapping):
+        return AnyValue(kvlist_value=KeyValueList(values=pairs(value)))
+    if isinstance(value, list):
+        return AnyValue(array_value=ArrayValue(values=[any_value(member) for member in value]))
     return AnyValue(string_value=str(value))
 
 
