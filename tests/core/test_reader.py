@@ -187,11 +187,14 @@ def test_categories(error_type: str | None, read: str, write: str) -> None:
         ({"done": "42 %"}, {"done": "57 %"}, False),
         ({"line": 12}, {"line": 13}, False),
         ("10:01", "10:02", True),
+        ("3 rows", "\n3 rows \n", True),
+        ("  ", "\n", False),
+        (["3 rows"], ["3 rows\n"], False),
         (1001, 1002, False),
     ],
 )
 def test_results_are_compared(one: object, other: object, equal: bool) -> None:  # noqa: FBT001 - a column
-    """Like arguments, volatile parts of texts at any depth masked."""
+    """Like arguments, volatile parts of texts at any depth masked, blanks around a text taken off."""
     assert (outcome(one).fingerprint == outcome(other).fingerprint) is equal
 
 

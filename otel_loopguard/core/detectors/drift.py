@@ -38,7 +38,7 @@ _WORDINGS: Final = 4
 _STALE: Final = 4
 """Attempts that came to an end known from an earlier one."""
 _FAILURES: Final = 2
-"""Among attempts of which some end in silence: silence alone is how many a tool says that it is done."""
+"""Among attempts of which some end in silence: by itself that is how many a tool says that it is done."""
 _SILENCE: Final = None
 _NO_WORD: Final = ("ours", "missing")
 """Outcomes in which the tool said nothing."""
@@ -122,13 +122,24 @@ class Drift:
         found, ends = found[:hit], ends[:hit]
         if len(found) - len(set(ends)) < _STALE or ends.count(ends[0]) == 1:
             return None
-        if _SILENCE in ends and sum(one.outcome == "error" for one in found) < _FAILURES:
+        if _SILENCE in ends and not _silence_tells(found, ends):
             return None
         return self._judged(history, moment, found, _STALE)
 
     def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
         return Judged(finding, (self.kind, moment.entry.tool))
+
+
+def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:
+    """Whether silence among the ends of some attempts is a sign that they fail.
+
+    It is where some fail aloud, or where one answer comes again beside it and nobody works in silence.
+    """
+    if sum(one.outcome == "error" for one in found) >= _FAILURES:
+        return True
+    aloud = [end for end in ends if end is not _SILENCE]
+    return len(aloud) > len(set(aloud)) and not any(one.approval for one in found)
 
 
 def _is_nothing(entry: Entry) -> bool:

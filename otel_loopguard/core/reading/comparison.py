@@ -17,11 +17,14 @@ __all__ = ["compared"]
 
 
 def compared(data: object, rules: ResultRules, *, error: bool) -> bytes | Unknown:
-    """Canonical bytes of loaded data after the rules; in an error line numbers are volatile too. Never raises."""
+    """Canonical bytes of loaded data after the rules; in an error line numbers are volatile too. Never raises.
+
+    Blanks around a text are nothing that it says, unless it is nothing else.
+    """
     for path in rules.ignore:
         data = _without(data, path)
     if isinstance(data, str):
-        return encode(mask(data, rules.volatile, error=error), STRICT)
+        return encode(mask(data.strip() or data, rules.volatile, error=error), STRICT)
     encoded = encode(data, STRICT)
     if isinstance(encoded, Unknown):
         return encoded

@@ -49,6 +49,27 @@ def test_something_else_is_done_in_between() -> None:
     assert run([*calls[:3], written, *calls[3:]]).said == []
 
 
+def seek(option: str, result: str) -> Step:
+    """One search, worded by an option."""
+    return Step("shell", {"command": f"grep -rn {option} header in all chapters"}, result)
+
+
+@pytest.mark.parametrize(
+    ("results", "places"),
+    [
+        (["", NOTHING, "", NOTHING, "", NOTHING], [6]),
+        (["", NOTHING, "", NOTHING, ""], []),
+        (["", NOTHING, "", "12 pages have one", "", NOTHING, ""], []),
+        (["", "3 pages have one", "", "4 pages have one", "", ""], []),
+    ],
+)
+def test_silence_of_who_was_asked(results: list[str], places: list[int]) -> None:
+    """Silence of a search is an end like others where one answer comes again beside it; of work it says: done."""
+    calls = [seek(option, result) for option, result in zip(OPTIONS, results, strict=False)]
+    assert run(calls).said == [(place, "nudge", "drift") for place in places]
+    assert run([attempt(option, result) for option, result in zip(OPTIONS, results, strict=False)]).said == []
+
+
 def test_one_number_after_the_other() -> None:
     """Ids that are gone through one by one are no attempts at one thing, whether they are there or not."""
     counted = [attempt(f"page {number}", USAGE if number % 3 == 1 else NOTHING) for number in range(8)]
