@@ -17,6 +17,7 @@ from otel_loopguard.errors import MissingExtraError
 if TYPE_CHECKING:
     from otel_loopguard.service.server import Server
     from otel_loopguard.service.settings import Setting
+    from otel_loopguard.service.supervisor import Supervisor
 
 __all__ = ["serve"]
 
@@ -43,8 +44,6 @@ _HELP: Final = """Receive OTLP, follow every run over all its processes, and sen
     (`loopguard.finding.id`). SIGTERM and SIGINT stop it once everything is kept and sent.
     """
 
-_DIED: Final = 70
-"""EX_SOFTWARE: whoever watches over the process starts it again."""
 _CORE: Final = ("grpc", "h11", "google.rpc", "opentelemetry.proto")
 
 
@@ -90,7 +89,7 @@ def serve(ctx: click.Context, /, *, config: str | None, sample: bool, **flags: A
 
     from otel_loopguard.config import Settings
     from otel_loopguard.keys import text_of
-    from otel_loopguard.service.settings import parse_file, settings_from
+    from otel_loopguard.service.settings import parse_file, settings_from, texts_from
 
     if sample:
         click.echo(_sample(), nl=False)
@@ -104,24 +103,30 @@ def serve(ctx: click.Context, /, *, config: str | None, sample: bool, **flags: A
     import asyncio
     import gc
 
-    from otel_loopguard.service.server import Server
-
-    # Runs are many small objects that live long and hold no cycles: looking for garbage among them costs more than
-    # all that is ever found.
-    gc.set_threshold(50_000, 20, 100)
+    from otel_loopguard.service.worker import DIED, GC
 
     async def run() -> bool:
-        server = Server(settings, agent, _tell)
+        server: Server | Supervisor
+        if settings.workers == 1:
+            from otel_loopguard.service.server import Server
+
+            server = Server(settings, agent, _tell)
+        else:
+            from otel_loopguard.service.supervisor import Supervisor
+
+            texts = {name: text for name, (text, _) in texts_from(flags, os.environ, file).items()}
+            server = Supervisor(settings, texts, _tell)
         await server.run(_started)
         return server.dead
 
+    gc.set_threshold(*GC)
     if asyncio.run(run()):
         _tell("stopped by a mistake of its own; what was acknowledged is in the state file")
-        ctx.exit(_DIED)
+        ctx.exit(DIED)
     _tell("stopped, everything is kept")
 
 
-def _started(server: Server) -> None:
+def _started(server: Server | Supervisor) -> None:
     """Say where it listens, once it does."""
     what = {"grpc_address": "OTLP/gRPC", "http_address": "OTLP/HTTP", "page_address": "pages"}
     places = ", ".join(f"{what[name]} on port {port}" for name, port in server.ports.items())

@@ -79,6 +79,11 @@ class Counters:
             totals = list(self._totals[counter].items())
         return [(total, _attributes(keys, values)) for values, total in totals]
 
+    def totals(self) -> dict[str, list[tuple[tuple[str, ...], int]]]:
+        """All totals of all counters, by the values that `add` was given: what adds them up elsewhere."""
+        with self._lock:
+            return {counter: list(totals.items()) for counter, totals in self._totals.items()}
+
     def total(self, counter: str) -> int:
         """The sum over all attributes."""
         with self._lock:

@@ -55,16 +55,19 @@ class KeySource:
 
     __slots__ = ("_file", "_ring")
 
-    def __init__(self, settings: Settings, tell: Callable[[str], None]) -> None:
-        """``tell`` gets one sentence about everything that should be known: no key, a broken one, a change."""
+    def __init__(self, settings: Settings, tell: Callable[[str], None], spare: bytes | None = None) -> None:
+        """``tell`` gets one sentence about everything that should be known: no key, a broken one, a change.
+
+        ``spare``: the secret that takes the place of a key, for processes that stand for one.
+        """
         self._file: WatchedFile[Keyring] | None = None
         if settings.key_file is not None:
             self._file = WatchedFile(
                 settings.key_file, _reader_of(settings.key_file, tell), tell, _INSTEAD, names.KEY_FILE
             )
-            self._ring = _ephemeral()
+            self._ring = _ephemeral(spare)
         else:
-            self._ring = _from_variable(settings, tell)
+            self._ring = _from_variable(settings, tell, spare)
 
     def keyring(self, now_ns: int) -> Keyring:
         """The keys in force: the same object until they change. ``now_ns`` is a clock that does not run backwards.
@@ -77,19 +80,19 @@ class KeySource:
         return f"KeySource({'no file' if self._file is None else 'file'})"
 
 
-def _from_variable(settings: Settings, tell: Callable[[str], None]) -> Keyring:
+def _from_variable(settings: Settings, tell: Callable[[str], None], spare: bytes | None) -> Keyring:
     if settings.key is None:
         tell(_NO_KEY)
-        return _ephemeral()
+        return _ephemeral(spare)
     try:
         return Keyring(SecretKey(decode_secret(settings.key, names.KEY)))
     except KeySettingError as error:
         tell(f"{error}; {_INSTEAD}")
-        return _ephemeral()
+        return _ephemeral(spare)
 
 
-def _ephemeral() -> Keyring:
-    return Keyring(SecretKey(secrets.token_bytes(MIN_SECRET), EPHEMERAL))
+def _ephemeral(spare: bytes | None = None) -> Keyring:
+    return Keyring(SecretKey(secrets.token_bytes(MIN_SECRET) if spare is None else spare, EPHEMERAL))
 
 
 def _reader_of(path: str, tell: Callable[[str], None]) -> Callable[[str], Keyring]:

@@ -13,7 +13,7 @@ from otel_loopguard.errors import SettingError
 from otel_loopguard.service.http_connection import Connection, Handler, HttpLimits
 from otel_loopguard.service.tls import Certificates
 
-__all__ = ["HttpServer"]
+__all__ = ["HttpServer", "bind_problem"]
 
 _BACKLOG: Final = 1024
 _HANDSHAKE: Final = 10.0
@@ -39,14 +39,17 @@ class HttpServer:
         """Open connections."""
         return len(self._open)
 
-    async def start(self, host: str, port: int, setting: str) -> int:
-        """Listen; the port, which differs from ``port`` where that is 0. Raises `SettingError` naming ``setting``."""
+    async def start(self, host: str, port: int, setting: str, *, shared: bool = False) -> int:
+        """Listen; the port, which differs from ``port`` where that is 0. Raises `SettingError` naming ``setting``.
+
+        ``shared``: other processes of ours listen there too, each gets some of the connections.
+        """
         loop = asyncio.get_running_loop()
         factory = self._plain if self._certificates is None else self._encrypted
         try:
-            self._server = await loop.create_server(factory, host, port, backlog=_BACKLOG)
+            self._server = await loop.create_server(factory, host, port, backlog=_BACKLOG, reuse_port=shared or None)
         except OSError as error:
-            raise SettingError(_bind_problem(host, port, setting, error), name=setting) from None
+            raise SettingError(bind_problem(host, port, setting, error), name=setting) from None
         found: int = self._server.sockets[0].getsockname()[1]
         return found
 
@@ -110,7 +113,8 @@ class _Handshake(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._server.shake, transport)
 
 
-def _bind_problem(host: str, port: int, setting: str, error: OSError) -> str:
+def bind_problem(host: str, port: int, setting: str, error: OSError) -> str:
+    """Why an address cannot be had, and the way out."""
     flag = "--" + setting.replace("_", "-")
     if error.errno == errno.EADDRINUSE:
         return f"port {port} of {host} is taken, name another with `{flag} {host}:PORT` or stop what has it"

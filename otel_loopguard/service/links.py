@@ -75,8 +75,9 @@ def _end(wire: socket.socket) -> None:
 
 
 def pass_link(channel: socket.socket, peer: int, wire: socket.socket) -> None:
-    """Hand a worker its end of a wire to a peer, as a parent."""
-    socket.send_fds(channel, [bytes([peer])], [wire.fileno()])
+    """Hand a worker its end of a wire to a peer, as a parent; one that died just now is wired up when it is back."""
+    with suppress(OSError):
+        socket.send_fds(channel, [bytes([peer])], [wire.fileno()])
 
 
 def take_link(channel: socket.socket) -> tuple[int, socket.socket] | None:

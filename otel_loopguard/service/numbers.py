@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections import Counter
 from typing import Final
 
+import msgspec
+
 from otel_loopguard import names
 from otel_loopguard.emit import BUCKETS, Counters
 from otel_loopguard.errors import StoreError
@@ -16,7 +18,7 @@ from otel_loopguard.runtimes import Said
 from otel_loopguard.service.intake import Accepted, Answer
 from otel_loopguard.stream.events import Found, Integrity, Nudged, Observed, RunEnd
 
-__all__ = ["Histogram", "Numbers"]
+__all__ = ["Histogram", "Numbers", "Totals"]
 
 _VERDICTS: Final = ("allow", "nudge", "stop")
 _LATENCY: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -34,6 +36,17 @@ class Histogram:
         """One value more; a bound belongs to its bucket."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
+
+
+class Totals(msgspec.Struct, array_like=True):
+    """Numbers as bytes of msgpack, from worker to parent."""
+
+    counters: dict[str, list[tuple[tuple[str, ...], int]]]
+    answers: dict[str, int]
+    items: int
+    last_record: int
+    histograms: list[tuple[list[int], float]]
+    """Counts and sum of latency, detection and wasted calls."""
 
 
 class Numbers:
@@ -69,6 +82,26 @@ class Numbers:
             self.counters.add(names.RUNS, (_VERDICTS[said.strongest],))
             if said.strongest:
                 self.wasted.add(event.wasted_calls)
+
+    def totals(self) -> Totals:
+        """All of it as plain values."""
+        histograms = [(list(one.counts), one.sum) for one in self._histograms()]
+        return Totals(self.counters.totals(), dict(self.answers), self.items, self.last_record, histograms)
+
+    def add(self, totals: Totals) -> None:
+        """Another server's totals."""
+        for counter, found in totals.counters.items():
+            for values, total in found:
+                self.counters.add(counter, values, total)
+        self.answers.update(totals.answers)
+        self.items += totals.items
+        self.last_record = max(self.last_record, totals.last_record)
+        for histogram, (counts, sum_) in zip(self._histograms(), totals.histograms, strict=True):
+            histogram.counts = [one + other for one, other in zip(histogram.counts, counts, strict=True)]
+            histogram.sum += sum_
+
+    def _histograms(self) -> tuple[Histogram, ...]:
+        return self.latency, self.detection, self.wasted
 
     def answered(self, answer: Answer) -> None:
         """A request got its answer."""

@@ -5,7 +5,7 @@ Not for senders, and not on their port: numbers name tools and agents. No page n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from otel_loopguard.service.http_connection import Head, Reply
 
@@ -17,7 +17,7 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class Page:
     """The handler of the three pages."""
 
-    def __init__(self, ready: Callable[[], str], metrics: Callable[[], str]) -> None:
+    def __init__(self, ready: Callable[[], Awaitable[str]], metrics: Callable[[], Awaitable[str]]) -> None:
         """``ready`` gives "" or why the server cannot take anything in, ``metrics`` the numbers as text."""
         self._ready = ready
         self._metrics = metrics
@@ -33,6 +33,6 @@ class Page:
     async def answer(self, head: Head, body: bytes) -> Reply:  # noqa: ARG002 - none of the pages takes one
         """The page."""
         if head.path == "/metrics":
-            return Reply(200, self._metrics().encode(), _METRICS)
-        problem = self._ready() if head.path == "/readyz" else ""
+            return Reply(200, (await self._metrics()).encode(), _METRICS)
+        problem = await self._ready() if head.path == "/readyz" else ""
         return Reply(503, f"not ready: {problem}\n".encode()) if problem else Reply(200, b"ok\n")

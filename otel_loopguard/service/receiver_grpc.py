@@ -72,10 +72,15 @@ class GrpcReceiver:
         self._refused = refused
         self._server: Any = None
 
-    async def start(self, host: str, port: int, setting: str, certificates: Certificates | None = None) -> int:
-        """Listen; the port, which differs from ``port`` where that is 0. Raises `SettingError` naming ``setting``."""
+    async def start(
+        self, host: str, port: int, setting: str, certificates: Certificates | None = None, *, shared: bool = False
+    ) -> int:
+        """Listen; the port, which differs from ``port`` where that is 0. Raises `SettingError` naming ``setting``.
+
+        ``shared``: other processes of ours listen there too, each gets some of the connections.
+        """
         limits = self._limits
-        self._server = grpc.aio.server(options=_options(limits), maximum_concurrent_rpcs=limits.requests)
+        self._server = grpc.aio.server(options=_options(limits, shared=shared), maximum_concurrent_rpcs=limits.requests)
         for service, signal in _SERVICES.items():
             handler = grpc.unary_unary_rpc_method_handler(self._exporter(signal))
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
@@ -127,9 +132,10 @@ class GrpcReceiver:
         return export
 
 
-def _options(limits: GrpcLimits) -> list[tuple[str, int]]:
+def _options(limits: GrpcLimits, *, shared: bool) -> list[tuple[str, int]]:
     return [
-        ("grpc.so_reuseport", 0),  # a taken port is an error, not a second listener that gets half of the requests
+        # A taken port is an error, not a second listener that gets half of the requests, unless that is wanted.
+        ("grpc.so_reuseport", int(shared)),
         ("grpc.max_receive_message_length", limits.message_bytes),
         # The library would unpack a message whatever it unpacks to; messages come packed and are unpacked by us.
         ("grpc.per_message_decompression_operation", 0),

@@ -7,12 +7,12 @@ is under way is kept, then what is to be said is said.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,34 +20,29 @@ from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.errors import SettingError
 from otel_loopguard.keys import KeySource, PolicySource, load_keyring, text_of
 from otel_loopguard.runtimes import Limits, LocalRuntime
 from otel_loopguard.service.clock import Clock
+from otel_loopguard.service.crew import Crew
 from otel_loopguard.service.detector import Detector
 from otel_loopguard.service.doorkeeper import Doorkeeper
+from otel_loopguard.service.exchange import GREETING, Exchange
 from otel_loopguard.service.exposition import Gauge, exposition
 from otel_loopguard.service.http_connection import HttpLimits
 from otel_loopguard.service.http_server import HttpServer
 from otel_loopguard.service.keeper import Pace
+from otel_loopguard.service.links import Links, take_link
 from otel_loopguard.service.loop_intake import LoopIntake
 from otel_loopguard.service.numbers import Numbers
 from otel_loopguard.service.outbox import Outbox
+from otel_loopguard.service.outgoing import send_metrics, sinks_of
 from otel_loopguard.service.page import Page
+from otel_loopguard.service.partition import Share, state_path
 from otel_loopguard.service.reading import Reading
 from otel_loopguard.service.receiver_grpc import GrpcLimits, GrpcReceiver
 from otel_loopguard.service.receiver_http import HttpReceiver
 from otel_loopguard.service.settings import ServeSettings
-from otel_loopguard.service.sinks import (
-    Delivery,
-    JsonLinesSink,
-    OtlpSink,
-    Sink,
-    SinkRefusedError,
-    SinkUnavailableError,
-    WebhookSink,
-)
-from otel_loopguard.service.sinks.otlp_metrics import metrics_request
+from otel_loopguard.service.sinks import Delivery, OtlpSink
 from otel_loopguard.service.store import Store
 from otel_loopguard.service.tls import Certificates
 from otel_loopguard.service.tokens import parse_tokens
@@ -62,32 +57,43 @@ _SECOND: Final = 1_000_000_000
 _TICKS: Final = 8
 """Moments of one lateness: a run is judged at most so often within it, so a busy one costs a call at most so many looks
 at those that wait beside it, and a finding comes an eighth of the lateness later at worst."""
-_SHORTEST_SECRET: Final = 16
+_LOOK: Final = 0.01
+"""Seconds between looks whether all workers are there."""
 
 
 class Server:
     """One detector with its doors and its sinks; made in the thread that runs it."""
 
-    def __init__(self, settings: ServeSettings, agent: Settings, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: ServeSettings, agent: Settings, tell: Callable[[str], None], crew: Crew | None = None
+    ) -> None:
         """``agent``: key and policy, as an agent reads them. ``tell`` gets a sentence without content about what
-        should be known. Raises `SettingError`, `KeySettingError`, `PolicyError`, `StoreError` for what cannot work.
+        should be known. ``crew``: its place, where it is one of several workers. Raises `SettingError`,
+        `KeySettingError`, `PolicyError`, `StoreError` for what cannot work.
         """
-        self._settings = settings
+        share = Share() if crew is None else crew.share
+        self._settings = settings = settings.of_one(share.workers)
         self._tell = tell
+        self._crew = crew
         self._instance = secrets.token_hex(8)
-        self._started_ns = time.time_ns()
         self.numbers = Numbers()
         self._keys, self._policies = self._sources(agent)
         if settings.token_file:
             parse_tokens(text_of(Path(settings.token_file)))  # a mistake is told now and not to the first sender
         self._doorkeeper = Doorkeeper(settings.token_file or None, tell, time.monotonic_ns)
         self._certificates = self._read_certificates()
-        sinks = list(self._sinks())
+        sinks = list(sinks_of(settings, self._instance))
         self._otlp = next((sink for sink in sinks if isinstance(sink, OtlpSink)), None)
         self._outbox = Outbox([sink.name for sink in sinks], settings.max_outbox)
-        self._store = None if settings.state_file == MEMORY else Store(settings.state_file)
+        self._store = (
+            None if settings.state_file == MEMORY else Store(state_path(settings.state_file, share.worker), share)
+        )
         self._engine = Engine(self._policies.policy(time.monotonic_ns()))
-        self.runtime = LocalRuntime(self._engine, _limits(settings), self.numbers.mistaken)
+        self.runtime = LocalRuntime(
+            self._engine, _limits(settings), self.numbers.mistaken, None if crew is None else share.owns
+        )
+        self._links = Links(self._hear)
+        exchange = None if crew is None else Exchange(share, self._links.send, time.monotonic)
         self.detector = Detector(
             self.runtime,
             Reading(
@@ -98,6 +104,7 @@ class Server:
             Clock(time.time_ns, settings.lateness // _TICKS),
             time.time_ns,
             store=self._store,
+            exchange=exchange,
             pace=Pace(queue_bytes=settings.max_waiting),
             policy_version=lambda: self._engine.policy.revision or "",
             died=self._died,
@@ -117,13 +124,14 @@ class Server:
     # Parts --------------------------------------------------------------------------------------------------------
 
     def _sources(self, agent: Settings) -> tuple[KeySource, PolicySource]:
+        spare = None if self._crew is None else self._crew.spare_key
         load_keyring(agent)  # raises where an agent would make do with a key of its own
         policies = PolicySource(agent.policy_file, self._tell)
         if agent.policy_file is not None:
             from otel_loopguard.core.policy_file.text import parse_policy  # noqa: PLC0415 - only to tell a mistake now
 
             parse_policy(text_of(Path(agent.policy_file)))
-        return KeySource(agent, self._tell), policies
+        return KeySource(agent, self._tell, spare), policies
 
     def _policy(self) -> Policy:
         policy = self._policies.policy(time.monotonic_ns())
@@ -144,24 +152,6 @@ class Server:
             time.monotonic_ns,
         )
 
-    def _sinks(self) -> Iterator[Sink]:
-        settings = self._settings
-        if settings.otlp_endpoint:
-            headers = _headers(settings.otlp_headers_file) if settings.otlp_headers_file else {}
-            authority = Path(settings.otlp_ca_file).read_bytes() if settings.otlp_ca_file else None
-            protocol = "http" if settings.otlp_protocol == "http" else "grpc"
-            yield OtlpSink(settings.otlp_endpoint, protocol, headers, authority, self._instance)  # type: ignore[arg-type]
-        if settings.json_file:
-            yield JsonLinesSink(settings.json_file)
-        if settings.webhook_url:
-            secret = text_of(Path(settings.webhook_secret_file)).strip() if settings.webhook_secret_file else ""
-            if settings.webhook_secret_file and len(secret) < _SHORTEST_SECRET:
-                raise SettingError(
-                    f"the secret in `{settings.webhook_secret_file}` is shorter than {_SHORTEST_SECRET} characters",
-                    name="webhook_secret_file",
-                )
-            yield WebhookSink(settings.webhook_url, secret.encode(), time.time_ns)
-
     # Running ------------------------------------------------------------------------------------------------------
 
     async def run(self, started: Callable[[Server], None] = lambda _: None, signals: tuple[int, ...] = SIGNALS) -> None:
@@ -172,14 +162,30 @@ class Server:
         self.detector.start()
         for delivery in self._deliveries:
             delivery.start()
+        metrics: asyncio.Task[None] | None = None
         try:
+            if self._crew is not None:
+                threading.Thread(target=self._take_links, args=(self._crew,), daemon=True).start()
+                while not (self.detector.is_whole or self._stopping.is_set()):  # noqa: ASYNC110 - set by a thread
+                    await asyncio.sleep(_LOOK)
             await self._open(LoopIntake(self.detector, loop))
-            metrics = loop.create_task(self._send_metrics())
+            if self._otlp is not None and self._crew is None:
+                every = self._settings.otlp_metrics_every
+                sending = send_metrics(self._otlp, every, self._read_numbers, self._instance, self.numbers.failed)
+                metrics = loop.create_task(sending)
             started(self)
             await self._stopping.wait()
-            metrics.cancel()
         finally:
+            if metrics is not None:
+                metrics.cancel()
             await self._close()
+
+    def _hear(self, peer: int, wire: int, frame: bytes | None) -> None:
+        self.detector.hear(peer, wire, frame)
+
+    def _take_links(self, crew: Crew) -> None:
+        while (link := take_link(crew.wires)) is not None:
+            self._links.attach(*link, GREETING)
 
     def stop(self) -> None:
         """Begin to stop; for the loop's own thread."""
@@ -196,14 +202,18 @@ class Server:
             limits = GrpcLimits(message_bytes=settings.max_request, connections=settings.max_connections)
             self._grpc = GrpcReceiver(intake, self._doorkeeper, limits, refused)
             host, port = settings.grpc_address
-            self.ports["grpc_address"] = await self._grpc.start(host, port, "grpc_address", self._certificates)
+            self.ports["grpc_address"] = await self._grpc.start(
+                host, port, "grpc_address", self._certificates, shared=self._crew is not None
+            )
         if settings.http_address is not None:
             receiver = HttpReceiver(intake, self._doorkeeper, settings.max_request, refused)
             http_limits = HttpLimits(body_bytes=settings.max_request)
             self._http = HttpServer(receiver, http_limits, settings.max_connections, self._certificates)
-            self.ports["http_address"] = await self._http.start(*settings.http_address, "http_address")
-        if settings.page_address is not None:
-            page = Page(self.not_ready, self.metrics)
+            self.ports["http_address"] = await self._http.start(
+                *settings.http_address, "http_address", shared=self._crew is not None
+            )
+        if settings.page_address is not None and self._crew is None:
+            page = Page(self._ready_page, self._metrics_page)
             self._page = HttpServer(page, HttpLimits(body_bytes=1024), 64)
             self.ports["page_address"] = await self._page.start(*settings.page_address, "page_address")
 
@@ -214,6 +224,8 @@ class Server:
             await self._grpc.stop(seconds)
         if self._http is not None:
             await self._http.stop(seconds)
+        if self._crew is not None:
+            await self._crew.closed()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.detector.stop)
         for delivery in self._deliveries:
@@ -226,20 +238,6 @@ class Server:
         if self._store is not None:
             self._store.close()
 
-    async def _send_metrics(self) -> None:
-        every = self._settings.otlp_metrics_every / _SECOND
-        if self._otlp is None or not every:
-            return
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(every)
-            gauges = self.gauges()
-            request = metrics_request(self.numbers, gauges, self._instance, self._started_ns, time.time_ns())
-            try:
-                await loop.run_in_executor(None, self._otlp.send_metrics, request)
-            except (SinkUnavailableError, SinkRefusedError):
-                self.numbers.failed("sink_otlp_metrics")
-
     # What it shows ------------------------------------------------------------------------------------------------
 
     def not_ready(self) -> str:
@@ -247,7 +245,19 @@ class Server:
         trouble = self.detector.trouble
         if trouble is not None:
             return f"the state file cannot be written ({trouble.problem})"
+        if not self.detector.is_whole:
+            return "a part of the detector is starting"
         return "stopping" if self._stopping.is_set() else ""
+
+    async def _ready_page(self) -> str:
+        return self.not_ready()
+
+    async def _metrics_page(self) -> str:
+        return self.metrics()
+
+    async def _read_numbers(self) -> tuple[Numbers, list[Gauge]]:
+        gauges = self.gauges()  # counts what was dropped, so it comes first
+        return self.numbers, gauges
 
     def metrics(self) -> str:
         """The numbers as Prometheus reads them."""
@@ -290,15 +300,3 @@ def _limits(settings: ServeSettings) -> Limits:
         state=settings.max_state,
         awake=settings.max_awake,
     )
-
-
-def _headers(path: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(text_of(Path(path)).splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip() or os.linesep in value:
-            raise SettingError(f"line {number} of `{path}` is no `name: value`", name="otlp_headers_file")
-        found[name.strip()] = value.strip()
-    return found

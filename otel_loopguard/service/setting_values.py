@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "Address", "read_address", "read_choice", "read_count", "read_duration", "read_flag", "read_size", "read_text",
+    "read_workers",
 ]  # fmt: skip
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -19,6 +20,7 @@ _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 _LAST_PORT: Final = 65535
+_MOST_WORKERS: Final = 64
 
 
 class Address(NamedTuple):
@@ -78,6 +80,13 @@ def read_count(text: str) -> int:
     """A whole number from 1."""
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
         raise ValueError(f"expected a whole number from 1, found `{text}`")
+    return int(text)
+
+
+def read_workers(text: str) -> int:
+    """A whole number from 1 to 64."""
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= _MOST_WORKERS:
+        raise ValueError(f"expected a whole number from 1 to {_MOST_WORKERS}, found `{text}`")
     return int(text)
 
 

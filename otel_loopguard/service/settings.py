@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -24,9 +24,10 @@ from otel_loopguard.service.setting_values import (
     read_flag,
     read_size,
     read_text,
+    read_workers,
 )
 
-__all__ = ["PREFIX", "SETTINGS", "ServeSettings", "Setting", "parse_file", "settings_from"]
+__all__ = ["PREFIX", "SETTINGS", "ServeSettings", "Setting", "parse_file", "settings_from", "texts_from"]
 
 PREFIX: Final = "LOOPGUARD_SERVE_"
 """Of the environment variables."""
@@ -104,6 +105,10 @@ SETTINGS: Final = (
     Setting("json_file", read_text, "", "FILE", "Findings as JSON lines; `-`: standard output.", "Out"),
     Setting("webhook_url", read_text, "", "URL", "Findings as signed requests to there.", "Out"),
     Setting("webhook_secret_file", read_text, "", "FILE", "What signs them, at least 16 characters.", "Out"),
+    Setting(
+        "workers", read_workers, "1", "COUNT",
+        "Processes that share the ports and the runs, one state file each; about one a core.", "Process",
+    ),
     Setting("drain", read_duration, "10s", "TIME", "How long a stop may take.", "Process"),
 )  # fmt: skip
 """Every setting, in the order of the help."""
@@ -143,7 +148,16 @@ class ServeSettings:
     json_file: str
     webhook_url: str
     webhook_secret_file: str
+    workers: int
     drain: int
+
+    def of_one(self, workers: int) -> ServeSettings:
+        """The settings of one of several workers, which share what is bounded."""
+        if workers == 1:
+            return self
+        names = ("max_runs", "max_state", "max_awake", "max_waiting", "max_connections", "max_outbox")
+        shares = {name: -(-getattr(self, name) // workers) for name in names}
+        return replace(self, **shares)
 
     def validate(self) -> None:
         """Raise `SettingError` for settings that contradict each other or that are not safe."""
@@ -185,21 +199,32 @@ class ServeSettings:
             )
 
 
-def settings_from(
+def texts_from(
     flags: Mapping[str, str | None], environ: Mapping[str, str], file: Mapping[str, str]
-) -> ServeSettings:
-    """The settings of all three sources, validated. Raises `SettingError`, naming the setting as it was written."""
+) -> dict[str, tuple[str, str]]:
+    """Every setting as it is written in the strongest of three sources, and under which name. Raises `SettingError`."""
     _refuse_unknown(environ)
-    values: dict[str, Any] = {}
+    found: dict[str, tuple[str, str]] = {}
     for setting in SETTINGS:
         variable = PREFIX + setting.name.upper()
         flag = flags.get(setting.name)
         if flag is not None:
-            text, written = flag, "--" + setting.name.replace("_", "-")
+            found[setting.name] = flag, "--" + setting.name.replace("_", "-")
         elif environ.get(variable, "").strip():
-            text, written = environ[variable].strip(), variable
+            found[setting.name] = environ[variable].strip(), variable
         else:
-            text, written = file.get(setting.name, setting.default), setting.name
+            found[setting.name] = file.get(setting.name, setting.default), setting.name
+    return found
+
+
+def settings_from(
+    flags: Mapping[str, str | None], environ: Mapping[str, str], file: Mapping[str, str]
+) -> ServeSettings:
+    """The settings of all three sources, validated. Raises `SettingError`, naming the setting as it was written."""
+    values: dict[str, Any] = {}
+    texts = texts_from(flags, environ, file)
+    for setting in SETTINGS:
+        text, written = texts[setting.name]
         try:
             values[setting.name] = setting.read(text)
         except ValueError as error:

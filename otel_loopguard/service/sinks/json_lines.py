@@ -51,13 +51,14 @@ class JsonLinesSink:
 
     def send(self, messages: Sequence[Message]) -> None:
         """Write the lines and bring them to the disk."""
-        data = b"".join(_ENCODER.encode(as_object(message)) + b"\n" for message in messages)
+        lines = [_ENCODER.encode(as_object(message)) + b"\n" for message in messages]
         try:
             if self._path != "-" and not Path(self._path).exists():  # it was moved away by whoever rotates logs
                 os.close(self._file)
                 self._file = os.open(self._path, _FLAGS, 0o640)
-            while data:
-                data = data[os.write(self._file, data) :]
+            # One write a line on standard output: other workers write there too, and a pipe keeps short ones whole.
+            for data in lines if self._path == "-" else [b"".join(lines)]:
+                _write(self._file, data)
             if self._path != "-":
                 os.fsync(self._file)
         except OSError as error:
@@ -66,6 +67,11 @@ class JsonLinesSink:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _write(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
 
 
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND
