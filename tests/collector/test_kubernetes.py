@@ -10,20 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import click
 import pytest
 import yaml
 
 from otel_loopguard import names
-from otel_loopguard.cli.main import main
-from otel_loopguard.cli.serve import serve
 from otel_loopguard.config import Settings
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
-from otel_loopguard.service.settings import ServeSettings, settings_from
 from tests.support.collector import binary
 from tests.support.manifests import FILES, FOLDER, KUSTOMIZATION, containers, documents, one, pod, secrets_of
 from tests.support.required import missing
+from tests.support.serve_arguments import read_settings
 
 CHECKER: Final = FOLDER.parent / ".cache" / "kubernetes"
 REQUIREMENTS: Final = Path(__file__).parent / "kubernetes.txt"
@@ -107,14 +104,6 @@ def detector() -> tuple[dict[str, Any], dict[str, Any]]:
     workload = one("StatefulSet", "loopguard-detector")
     (container,) = pod(workload)["containers"]
     return workload, container
-
-
-def read_settings(arguments: list[str]) -> ServeSettings:
-    """What `loopguard serve` makes of its arguments, as it does itself."""
-    command, *flags = arguments
-    assert main.get_command(click.Context(main), command) is serve
-    given = serve.make_context("serve", flags).params
-    return settings_from({name: value for name, value in given.items() if name not in {"config", "sample"}}, {}, {})
 
 
 def ports(container: dict[str, Any]) -> dict[str, int]:
