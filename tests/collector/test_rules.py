@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,10 @@ import yaml
 pytest.importorskip("promql_parser", reason="needs the extra `test`: make install")
 
 from otel_loopguard import names
+from tests.support.programs import program
 from tests.support.promql import CONFIG, RULES, grouped, known, readings, rules
-from tests.support.required import missing
 
 FOLDER: Final = CONFIG / "prometheus"
-PROGRAMS: Final = "apt-get install -y --no-install-recommends prometheus prometheus-alertmanager"
 ALERTS: Final = {rule["alert"]: rule for rule in rules() if "alert" in rule}
 TESTS: Final[list[dict[str, Any]]] = yaml.safe_load((FOLDER / "rules_test.yaml").read_text(encoding="utf-8"))["tests"]
 
@@ -43,14 +41,6 @@ LOOSER: Final = {
     "LoopguardCollectorLoses": (") > 0", ") >= 0"),
 }
 """What would make each alert cry wolf."""
-
-
-def program(name: str) -> str:
-    """A program of Debian's packages; skips where it is not there, which is a failure in CI."""
-    found = shutil.which(name)
-    if found is None:
-        missing(f"`{name}` is not installed: {PROGRAMS}")
-    return found
 
 
 def run(*command: str, folder: Path = FOLDER) -> subprocess.CompletedProcess[str]:
