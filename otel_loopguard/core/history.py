@@ -123,6 +123,8 @@ class History(Calls):
         entry = entry_of(call, outcome, settings.kind, key, tool, self.place, self.turns.enter(call.turn))
         self._judge_result(entry, call, outcome, settings)
         self._judge_novelty(entry, outcome, settings)
+        if entry.stated and entry.fresh and any(one.stated for one in self.entries):
+            entry.advanced = entry.resets = True
         self._link(entry, outcome, window)
         entry.stale = self._is_stale(entry, outcome)
         self.said = outcome.said
@@ -211,7 +213,7 @@ class History(Calls):
             return
         if not entry.counts:
             entry.linked = True
-        elif previous.turn < entry.turn and self.reset_between(previous, entry.turn):
+        elif entry.renewed or (previous.turn < entry.turn and self.reset_between(previous, entry.turn)):
             return
         elif entry.outcome == "ours":
             entry.linked = True

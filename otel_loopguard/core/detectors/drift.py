@@ -60,7 +60,7 @@ class Drift:
         if not isinstance(moment, After) or moment.entry.key is None or moment.entry.outcome == "ours":
             return None
         entry = moment.entry
-        if entry.thought:
+        if entry.thought or entry.renewed:
             return None
         if entry.linked and history.episodes.level((self.kind, entry.tool), entry.turn):
             return self._judged(history, moment, [entry], 1)  # told, and it goes on: nobody asks how often
@@ -143,7 +143,7 @@ def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:
 
 
 def _is_nothing(entry: Entry) -> bool:
-    return entry.outcome in ("empty", "error")
+    return entry.outcome in ("empty", "error") and not entry.renewed
 
 
 def _is_work(streak: list[Entry]) -> bool:

@@ -56,6 +56,8 @@ class NoProgress:
         entry = moment.entry
         if entry.key is None or entry.answer is None or entry.outcome == "ours" or moment.outcome.moving:
             return None
+        if entry.renewed:
+            return None
         if entry.kind == "poll" or moment.settings.cursor is not None or entry.thought:
             return None
         first = next(one for one in history.by_key[entry.key] if one.answer == entry.answer)

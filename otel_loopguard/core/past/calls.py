@@ -102,12 +102,13 @@ class Calls:
     def reset_between(self, earlier: Entry, turn: int) -> bool:
         """Whether anything that may have changed the world ended since ``earlier`` and in a turn before ``turn``.
 
-        A sibling of the earlier call counts, one of the repeat does not.
+        A sibling of the earlier call counts, one of the repeat does not, and the call itself only where the application
+        says that its state is a new one since.
         """
         for entry in reversed(self.resets):
             if entry.turn < earlier.turn:
                 return False
-            if entry.turn >= turn or (entry.key is not None and entry.key == earlier.key):
+            if entry.turn >= turn or (entry.key is not None and entry.key == earlier.key and not entry.renewed):
                 continue
             if not entry.rewords(earlier):
                 return True

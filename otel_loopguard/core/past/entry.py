@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     """The application's own state came with the call: it alone tells whether the turn brought anything."""
     handoff: bool
     advanced: bool = False
-    """A declared value moved beyond its best."""
+    """A declared value moved beyond its best, or the application's own state was never seen before."""
     news: bool = False
     """A first-time read with a result never seen before."""
     resets: bool = False
@@ -76,6 +76,11 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     def succeeded(self) -> bool:
         """The call ran and something came back that is no error."""
         return self.outcome in ("ok", "empty", "noop")
+
+    @property
+    def renewed(self) -> bool:
+        """The application's own state came with the call, and was never seen before."""
+        return self.stated and self.advanced and self.fresh
 
     @property
     def print(self) -> str | None:

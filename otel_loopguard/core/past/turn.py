@@ -31,7 +31,8 @@ class TurnMark(msgspec.Struct, gc=False, eq=False):
     symbol: int | None
     """32 bits of the set of keys; None where one is unknown: such a turn equals no other."""
     answers: int | None
-    """32 bits of the set of keys with what came back; None where something is missing."""
+    """32 bits of the set of keys with what came back; None where something is missing, or the application's state was
+    a new one: such a turn equals no other."""
     advanced: bool
     waits: bool
     """A declared poller within its budget was among the calls."""
@@ -66,6 +67,8 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
 
 
 def _answers_of(entries: list[Entry]) -> int | None:
+    if any(entry.renewed for entry in entries):
+        return None
     total = 0
     for key, answer in {(entry.key, entry.answer) for entry in entries}:
         if key is None or answer is None:

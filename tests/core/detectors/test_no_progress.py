@@ -90,3 +90,30 @@ def test_siblings_are_one_outcome() -> None:
     """Equal calls of one turn count once."""
     rows = [step("run", {"all": True}, "2 failed", turn=turn) for turn in range(5) for _ in range(2)]
     assert idle(list(rows), "turns: {no_progress: 50}") == []
+
+
+REPEATED = [(3, "nudge", "identical"), (5, "stop", "identical")]
+LEVELS = {"still": [1] * 8, "moving": list(range(1, 9)), "once": [1, 1, 1, 1, 2, 2, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("levels", "policy", "said"),
+    [
+        ("still", "{}", [*REPEATED, (6, "nudge", "no_progress"), (7, "nudge", "no_progress")]),
+        ("moving", "{}", []),
+        ("moving", "tools: {press: {kind: read}}", [(2, "nudge", "identical")]),
+        ("once", "{}", [*REPEATED, (6, "nudge", "no_progress"), (8, "nudge", "identical")]),
+    ],
+)
+def test_equal_calls_while_the_application_moves(levels: str, policy: str, said: list[tuple[int, str, str]]) -> None:
+    """A key pressed again is no repeat once the application says that it is somewhere else; until then nobody knows."""
+    rows = [step("press", {"key": "down"}, "ok", state={"level": level}) for level in LEVELS[levels]]
+    assert run(rows, policy).said == said
+
+
+def test_rounds_and_silence_while_the_application_moves() -> None:
+    """Neither laps nor empty answers count where its state is a new one each time."""
+    keys = ("down", "left") * 4
+    rows = [step("press", {"key": key}, "", state={"level": level}) for level, key in enumerate(keys)]
+    other = [step("press", {"key": f"{key}{level}"}, "", state={"level": level}) for level, key in enumerate(keys)]
+    assert run(rows).said == run(other).said == []
