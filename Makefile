@@ -104,6 +104,21 @@ test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARG
 collector:  ## find or build the OpenTelemetry Collector of collector_config/builder.yaml (needs Go)
 	@$(PYTHON) collector_config/build.py
 
+.PHONY: jaeger
+jaeger:  ## find or build Jaeger for the queries of collector_config/QUERIES.md (needs Go, up to an hour)
+	@$(PYTHON) collector_config/jaeger.py
+
+.PHONY: test-jaeger
+test-jaeger: $(INSTALLED)  ## the queries for Jaeger and ClickHouse in the real ones (builds Jaeger; chDB in .cache/chdb)
+	@$(BIN)/python collector_config/jaeger.py
+	if ! cmp -s tests/collector/chdb.txt .cache/chdb/requirements.txt; then
+	  echo "installing chDB (0.5 GB) in .cache/chdb"
+	  $(PYTHON) -m venv --clear .cache/chdb
+	  .cache/chdb/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/collector/chdb.txt
+	  cp tests/collector/chdb.txt .cache/chdb/requirements.txt
+	fi
+	LOOPGUARD_TEST_BACKENDS=true $(BIN)/python -m pytest -n0 tests/collector/test_jaeger.py tests/collector/test_clickhouse.py $(ARGS)
+
 .PHONY: test-kubernetes
 test-kubernetes: $(INSTALLED)  ## the manifests, by Kubernetes' own schemas (108 MB in .cache/kubernetes)
 	@LOOPGUARD_TEST_KUBERNETES=true $(BIN)/python -m pytest -n0 tests/collector/test_kubernetes.py $(ARGS)
