@@ -17,6 +17,8 @@ POLLER = "a poller without a budget may poll for ever, write `poll.max_unchanged
 ONE_ITEM = "one item a result, write `[]` after the name of a list, such as `items[].id`"
 KEY = "every repeat is allowed, so the key is never asked for"
 
+CACHE = "only answers of declared reads are kept, write `kind: read` if the tool changes nothing"
+
 
 @pytest.mark.parametrize(
     ("text", "gap", "messages", "path"),
@@ -40,6 +42,7 @@ KEY = "every repeat is allowed, so the key is never asked for"
             [KEY],
             "$.tools.t.idempotency_key",
         ),
+        ("tools: {t: {result: {cache: true}}}", None, [CACHE], "$.tools.t.result.cache"),
     ],
 )
 def test_advice_is_given(text: str, gap: int | None, messages: list[str], path: str) -> None:
@@ -60,6 +63,7 @@ def test_advice_is_given(text: str, gap: int | None, messages: list[str], path: 
         ("tools: {t: {kind: poll, poll: {max_total: 9}}}", None),
         ("tools: {t: {result: {progress: {items: {path: 'ids[]'}}}}}", None),
         ("tools: {t: {kind: write, idempotency_key: k}}", None),
+        ("tools: {t: {kind: read, result: {cache: true}}, u: {result: {cache: false}}}", None),
         ("widnow: 4", 2),
     ],
 )

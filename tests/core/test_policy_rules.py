@@ -165,6 +165,21 @@ WRONG_TOOLS = [
         "the answer of a write is never kept for a repeat, remove `cache` or declare another `kind`",
     ),
     (
+        "kind: none, result: {cache: true}",
+        "result.cache",
+        "`cache` has no effect on a tool of `kind: none`, only where `kind` is `read` or `write` or `unknown`",
+    ),
+    (
+        "kind: poll, result: {cache: false}",
+        "result.cache",
+        "`cache` has no effect on a tool of `kind: poll`, only where",
+    ),
+    (
+        "kind: none, result: {progress: {version: {path: v}}}",
+        "result.progress",
+        "`progress` has no effect on a tool of `kind: none`, only where `kind` is `read` or `write` or `poll` or",
+    ),
+    (
         "kind: poll, poll: {max_unchanged: 20, max_total: 5}",
         "poll",
         "20 unchanged polls can never be reached with a `max_total` of 5, lower the first",

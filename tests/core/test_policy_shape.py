@@ -209,6 +209,11 @@ WRONG_TOOLS = [
     ),
     ("kind: write, result: {changed: {}}", "result.changed", "expected the key `path`"),
     ("page: {}", "page", "expected the key `cursor`"),
+    ("cycle: {nudge: 3}", "cycle", "unknown key `cycle`, `cycle` stands under `defaults`"),
+    ("cylce: {nudge: 3}", "cylce", "unknown key `cylce`, `cycle` stands under `defaults`"),
+    ("ignore: [a]", "ignore", "unknown key `ignore`, `ignore` stands under `arguments` or `result`"),
+    ("max_unchangd: 3", "max_unchangd", "unknown key `max_unchangd`, `max_unchanged` stands under `poll`"),
+    ("kinds: read", "kinds", "unknown key `kinds`, did you mean `kind`?"),
 ]
 
 

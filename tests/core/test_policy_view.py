@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from otel_loopguard.core.policy import VOLATILE_KEYS
 from otel_loopguard.core.policy_file.text import read_policy
 from otel_loopguard.core.policy_file.view import Setting, policy_settings, view
 from otel_loopguard.errors import PolicyError
@@ -46,8 +47,9 @@ def setting(name: str, tool: str | None, text: str = TEXT) -> Setting:
         ("search", "identical.in_a_row", 4, "defaults", "$.defaults.identical.in_a_row", 6),
         ("search", "drift.nudge", 5, "built-in", None, None),
         ("search", "arguments.text", "collapse", "profile", "$.profile", 2),
-        ("search", "arguments.ignore", ["rows[].id"], "tool", "$.tools.search.arguments.ignore", 10),
-        ("search", "arguments.round", {"a.b": 2}, "tool", "$.tools.search.arguments.round", 10),
+        ("search", "arguments.ignore", ["rows[].id", *sorted(VOLATILE_KEYS)], "tool", "$.tools.search.arguments.ignore", 10),
+        ("search", "arguments.case_insensitive", ["every text"], "profile", "$.profile", 2),
+        ("search", "arguments.round", {"a.b": 2, "every float": 2}, "tool", "$.tools.search.arguments.round", 10),
         ("search", "result.cache", True, "kind", None, None),
         ("search", "result.progress", {"state": {"path": "s", "order": ["x", "y"]}}, "tool",
          "$.tools.search.result.progress", 11),
@@ -60,7 +62,8 @@ def setting(name: str, tool: str | None, text: str = TEXT) -> Setting:
         ("wait", "poll.min_interval", "1500ms", "tool", "$.tools.wait.poll.min_interval", 15),
         ("wait", "poll.max_total", None, "built-in", None, None),
         ("pay", "result.changed", "a.b", "tool", "$.tools.pay.result.changed.path", 18),
-        ("pay", "arguments.volatile", [], "kind", None, None),
+        ("pay", "arguments.ignore", [], "kind", None, None),
+        ("other", "arguments.ignore", sorted(VOLATILE_KEYS), "built-in", None, None),
         ("ask", "ask_user", True, "policy", "$.ask_user", 20),
         ("other", "kind", "unknown", "built-in", None, None),
         ("other", "ask_user", False, "built-in", None, None),

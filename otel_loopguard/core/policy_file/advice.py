@@ -79,6 +79,9 @@ def _tool(folded: Folded, name: str, tool: WrittenTool) -> Iterator[tuple[str, P
     if items is not None and "[]" not in items["path"]:
         message = "one item a result, write `[]` after the name of a list, such as `items[].id`"
         yield message, (*at, "result", "progress", "items", "path")
+    if tool.get("result", {}).get("cache") and settings.values["kind"] == "unknown":
+        message = "only answers of declared reads are kept, write `kind: read` if the tool changes nothing"
+        yield message, (*at, "result", "cache")
     if tool.get("idempotency_key") is not None and settings.values["duplicate_after_success"] == "allow":
         message = "every repeat is allowed, so the key is never asked for"
         yield message, (*at, "idempotency_key")

@@ -32,13 +32,16 @@ ONLY_FOR: Final[tuple[tuple[tuple[str, ...], tuple[ToolKind, ...]], ...]] = (
     (("poll",), ("poll",)),
     (("page",), ("read", "unknown")),
     (("result", "changed"), ("write", "unknown")),
+    (("result", "progress"), ("read", "write", "poll", "unknown")),
+    (("result", "cache"), ("read", "write", "unknown")),
     (("idempotency_key",), ("write",)),
     (("duplicate_after_success",), ("write",)),
     (("identical",), ("read", "write", "none", "unknown")),
     (("drift",), ("read", "unknown")),
 )
 """Settings of a tool that mean something for some kinds only. A poller repeats itself by trade, so only its budgets
-judge it; a write is judged by success and failure, not by its answers; a tool that waits or writes has no pages."""
+judge it; a write is judged by success and failure, not by its answers; a tool that waits or writes has no pages; a
+thought makes no progress, and neither it nor what is waited for is answered from memory."""
 
 _KINDS: Final[tuple[ToolKind, ...]] = ("read", "write", "poll", "none", "unknown")
 
@@ -167,6 +170,7 @@ _TOOL: Final = section(
     Field("duplicate_after_success", choice("allow", "nudge", "stop"), "a write that succeeded, again; built in: stop"),
     Field("owner", text("a name"), "who looks after the tool; shown in reports"),
     more=_kind_rules(),
+    elsewhere={"cycle": "defaults"},
 )
 
 POLICY: Final = section(

@@ -7,7 +7,9 @@ whole file finds them all.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from otel_loopguard.errors import PolicyError
 
@@ -15,6 +17,8 @@ from .document import Node, Path, shown
 from .shape import Reading, Shape, quoted, wrong
 
 __all__ = ["Field", "list_of", "map_of", "section", "word_or"]
+
+_NOWHERE: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,23 @@ def map_of(key: Shape, value: Shape, *, most: int | None = None) -> Shape:
     return Shape(expected, schema, read)
 
 
-def section(*fields: Field, required: tuple[str, ...] = (), exactly_one: bool = False, more: object = None) -> Shape:
-    """A mapping of known settings; ``more`` is what JSON Schema should say beside them."""
+def section(
+    *fields: Field,
+    required: tuple[str, ...] = (),
+    exactly_one: bool = False,
+    more: object = None,
+    elsewhere: Mapping[str, str] = _NOWHERE,
+) -> Shape:
+    """A mapping of known settings; ``more`` is what JSON Schema should say beside them.
+
+    ``elsewhere`` are keys that are looked for here and stand in another section.
+    """
     names = [item.name for item in fields]
+    places = {name: f"`{section}`" for name, section in elsewhere.items()}
+    for item in fields:
+        below = item.shape.schema.get("properties")
+        for name in below if isinstance(below, dict) else ():
+            places[name] = f"{places[name]} or `{item.name}`" if name in places else f"`{item.name}`"
     expected = f"exactly one of {quoted(names)}" if exactly_one else "a mapping (`{}` for an empty one)"
     shapes = {item.name: item.shape for item in fields}
 
@@ -100,7 +118,7 @@ def section(*fields: Field, required: tuple[str, ...] = (), exactly_one: bool = 
             reading.places[here] = member.node.place
             with _Collecting(reading):
                 if name not in shapes:
-                    raise reading.error(_unknown(name, names), here, member.place)
+                    raise reading.error(_unknown(name, names, places), here, member.place)
                 found[name] = shapes[name].read(member.node, here, reading)
         for name in required:
             if name not in node.value:
@@ -124,9 +142,14 @@ def _section_schema(
     return schema
 
 
-def _unknown(name: str, names: list[str]) -> str:
+def _unknown(name: str, names: list[str], places: Mapping[str, str]) -> str:
+    """``places``: in which sections keys stand that do not stand here."""
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are {quoted(names)}"
+    far = difflib.get_close_matches(name, places, n=1, cutoff=0.8)
+    if far and (not near or name in places):
+        hint = f"`{far[0]}` stands under {places[far[0]]}"
+    else:
+        hint = f"did you mean `{near[0]}`?" if near else f"known are {quoted(names)}"
     return f"unknown key `{shown(name)}`, {hint}"
 
 

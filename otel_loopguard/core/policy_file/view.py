@@ -12,12 +12,18 @@ from typing import Final
 from otel_loopguard.core.policy import ProgressRule
 
 from .document import Place, render
-from .fold import Origin, ToolSettings
+from .fold import BUILT_IN, Origin, ToolSettings
 from .grammar import ONLY_FOR
 from .text import PolicyReading
 
 __all__ = ["Setting", "ToolView", "policy_settings", "view"]
 
+_PROFILE: Final = {
+    "arguments.volatile": "arguments.ignore",
+    "arguments.fold_case": "arguments.case_insensitive",
+    "arguments.round_floats": "arguments.round",
+}
+"""Settings that no key of a file holds but `profile`, by the key under which they are shown."""
 _RENAMED: Final = {"cursor": "page.cursor", "asks_user": "ask_user"}
 _SECONDS: Final = 1_000_000_000
 _MILLISECONDS: Final = 1_000_000
@@ -95,14 +101,30 @@ def policy_settings(reading: PolicyReading) -> tuple[Setting, ...]:
 def _settings(settings: ToolSettings, reading: PolicyReading, *, by_pattern: bool) -> Iterator[Setting]:
     kind = settings.values["kind"]
     hidden = {".".join(path) for path, kinds in ONLY_FOR if kind not in kinds}
-    for name, value in settings.values.items():
-        origin = settings.origins[name]
+    for name in settings.values:
         shown = _RENAMED.get(name, name)
-        if name == "poll" or hidden & {shown, shown.partition(".")[0]}:
+        if name == "poll" or name in _PROFILE or hidden & {shown, shown.partition(".")[0]}:
             continue
+        value, origin = _effective(name, settings)
         source = "match" if by_pattern and origin.source == "tool" else origin.source
         path = render(origin.path) if origin.path else None
         yield Setting(shown, _plain(name, value), source, origin.clamped, path, reading.places.get(origin.path))
+
+
+def _effective(name: str, settings: ToolSettings) -> tuple[object, Origin]:
+    """A value with what the profile adds to it, and where it comes from."""
+    value, origin = settings.values[name], settings.origins[name]
+    more = next((part for part, key in _PROFILE.items() if key == name), None)
+    by_profile = None if more is None else settings.values[more]
+    if more is None or by_profile is None or by_profile is False:
+        return value, origin
+    if isinstance(by_profile, frozenset):
+        value = (*value, *((key,) for key in sorted(by_profile)))
+    elif isinstance(value, Mapping):
+        value = {**value, "every float": by_profile}
+    else:
+        value = (*value, ("every text",))
+    return value, settings.origins[more] if origin == BUILT_IN else origin
 
 
 def _plain(name: str, value: object) -> object:
