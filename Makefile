@@ -104,6 +104,10 @@ test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARG
 collector:  ## find or build the OpenTelemetry Collector of collector_config/builder.yaml (needs Go)
 	@$(PYTHON) collector_config/build.py
 
+.PHONY: dashboard
+dashboard: $(INSTALLED)  ## write collector_config/grafana/dashboard.json anew
+	@$(BIN)/python -m collector_config.grafana.make_dashboard
+
 .PHONY: jaeger
 jaeger:  ## find or build Jaeger for the queries of collector_config/QUERIES.md (needs Go, up to an hour)
 	@$(PYTHON) collector_config/jaeger.py

@@ -17,7 +17,7 @@ import yaml
 from otel_loopguard import names
 from otel_loopguard.emit import COUNTERS
 
-__all__ = ["COLLECTOR", "Reading", "grouped", "known", "readings", "rules"]
+__all__ = ["COLLECTOR", "Reading", "grouped", "known", "on_a_dashboard", "readings", "rules"]
 
 CONFIG: Final = Path(__file__).resolve().parent.parent.parent / "collector_config"
 RULES: Final = CONFIG / "prometheus" / "rules.yaml"
@@ -70,6 +70,13 @@ def readings(expression: str) -> list[Reading]:
     return found
 
 
+def on_a_dashboard(expression: str) -> str:
+    """An expression with what Grafana puts in for its variables: six hours, a resolution of minutes, everything."""
+    for variable, value in (("$__range", "6h"), ("$__rate_interval", "5m")):
+        expression = expression.replace(variable, value)
+    return re.sub(r"\$(job|tool|agent)", ".*", expression)
+
+
 def grouped(expression: str) -> set[str]:
     """Labels that it groups or matches by."""
     found: set[str] = set()
@@ -108,7 +115,7 @@ def _result(expression: str) -> frozenset[str]:
 @cache
 def known() -> dict[str, frozenset[str]]:
     """Every series that there is, with its labels: ours, those of `metrics.yaml`, the Collector's, those of rules."""
-    found: dict[str, frozenset[str]] = {"up": _TARGET}
+    found: dict[str, frozenset[str]] = {"up": _TARGET, "ALERTS": frozenset({"alertname", "alertstate", "severity"})}
     for metric in names.METRICS:
         found |= _series(metric.name, metric.kind, metric.type, _ATTRIBUTES.get(metric.name, ()))
     recipe = yaml.safe_load((CONFIG / "metrics.yaml").read_text(encoding="utf-8"))
