@@ -16,13 +16,17 @@ import yaml
 
 from otel_loopguard import names
 from tests.support.answers import ANSWERS, TRACES, traces_of
-from tests.support.incident import HEALTHY, Incident, incident
+from tests.support.collector import Collector, free_port, until
+from tests.support.incident import DETECTED, HEALTHY, Incident, agents, incident
 from tests.support.queries import COLLECTOR_CONFIG, TEXT, VIEWS, Query, queries
 from tests.support.required import missing
+from tests.support.serving import Serving
 
 GRAMMARS: Final = Path(__file__).parent / "grammars"
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "grammars"
 LANGUAGES: Final = ("traceql", "jaeger", "logql", "promql", "clickhouse", "duckdb")
+CALLS: Final = 21
+"""Tool calls of the afternoon: seven and two of the looping run, four, five and three of the others."""
 PARSED: Final = ("traceql", "logql", "promql")
 
 UNANSWERED: Final = {
@@ -224,3 +228,30 @@ def test_duckdb_answers_of_a_healthy_run(afternoon: Incident, tmp_path: Path, qu
         "Which tool calls were not judged?": [("support", 1)],
     }
     assert ask(tmp_path, query) == expected.get(query.question, [])
+
+
+def test_duckdb_reads_what_the_collector_writes(tmp_path: Path) -> None:
+    """The same answers about the files of a real Collector, behind the gateway and a detector."""
+    backend = Collector(tmp_path / "backend", "files_backend.yaml")
+    target = f"127.0.0.1:{free_port()}"
+    gateway = Collector(tmp_path / "gateway", "gateway.yaml", BACKEND_ENDPOINT=backend.grpc, DETECTOR_ENDPOINT=target)
+    with (
+        backend,
+        gateway,
+        Serving(tmp_path, grpc_address=target, otlp_endpoint=f"http://{gateway.findings}", lateness="2s"),
+    ):
+        sent = agents()
+        for request in (*sent.spans, *sent.logs):
+            gateway.send(request)
+        until(
+            lambda: sum(span.name.startswith("execute_tool") for span in backend.spans()) == CALLS, "all calls arrive"
+        )
+        until(lambda: _by_detector(backend) >= DETECTED, "what the detector found arrives")
+        answers = {query.question: ask(backend.output, query) for query in queries("duckdb")}
+    for question, expected in TRACES.items():
+        assert traces_of(sent, answers.pop(question)) == expected
+    assert answers == ANSWERS
+
+
+def _by_detector(backend: Collector) -> set[str]:
+    return {log.name for log in backend.logs() if log.resource["service.name"] == "otel-loopguard"}

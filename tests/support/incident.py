@@ -29,7 +29,7 @@ from tests.support.process import Process
 from tests.support.serving import Serving
 from tests.support.spans import annotated, traces
 
-__all__ = ["DOUBTFUL", "HEALTHY", "LOOPING", "RECOVERED", "Incident", "incident", "lines", "text"]
+__all__ = ["DETECTED", "DOUBTFUL", "HEALTHY", "LOOPING", "RECOVERED", "Incident", "agents", "incident", "lines", "text"]
 
 LOOPING: Final = "ticket-4711"
 """Searches the same logs again and again in one process, and reads one order twice in each of two."""
@@ -39,6 +39,8 @@ HEALTHY: Final = "ticket-4713"
 """Reads a page after the other, the last without its arguments in telemetry."""
 DOUBTFUL: Final = "ticket-4714"
 """Lacks a call in the middle."""
+DETECTED: Final = frozenset({"loopguard.finding", "loopguard.nudge.outcome", "loopguard.integrity"})
+"""What only the detector sees: the loop over two processes, that it goes on, and the call that is missing."""
 
 
 @dataclass
@@ -79,24 +81,29 @@ class Incident:
         (folder / "logs.jsonl").write_text(lines([*self.logs, *self.logs[-1:]]), encoding="utf-8")
 
 
+def agents() -> Incident:
+    """What the agents' own processes send."""
+    found = Incident()
+    for process in (_support(), _worker()):
+        found.spans.append(encode_spans(process.spans))
+        if process.logs:
+            found.logs.append(encode_logs(process.log_exporter.get_finished_logs()))
+    doubtful = [annotated(DOUBTFUL, number, key=f"k{number}", result=f"r{number}") for number in (1, 2, 4)]
+    found.spans.append(traces(doubtful, {"service.name": "research"}))
+    return found
+
+
 def incident(folder: Path) -> Incident:
     """Let it happen; ``folder`` is for the detector's state."""
-    found = Incident()
+    found = agents()
     backend = Receiver()
     endpoint = backend.start()
     with Serving(folder, otlp_endpoint=endpoint, otlp_metrics_every="0s") as detector:
-        for process in (_support(), _worker()):
-            found.spans.append(encode_spans(process.spans))
-            if process.logs:
-                found.logs.append(encode_logs(process.log_exporter.get_finished_logs()))
-        doubtful = [annotated(DOUBTFUL, number, key=f"k{number}", result=f"r{number}") for number in (1, 2, 4)]
-        found.spans.append(traces(doubtful, {"service.name": "research"}))
         for spans in found.spans:
             assert detector.post(spans.SerializeToString()).status == 200
         for logs in found.logs:
             assert detector.post(logs.SerializeToString(), "/v1/logs").status == 200
-        kinds = {"loopguard.finding", "loopguard.integrity"}
-        detector.until(lambda: kinds <= {_name(line) for line in _read(detector.json)})
+        detector.until(lambda: _told(detector.json) >= DETECTED)
     backend.stop()
     found.logs.extend(map(ExportLogsServiceRequest.FromString, backend.raw))
     return found
@@ -107,12 +114,9 @@ def text(attributes: Iterable[KeyValue], name: str) -> str:
     return next((pair.value.string_value for pair in attributes if pair.key == name), "")
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def _name(line: dict[str, Any]) -> str:
-    return str(line["event"])
+def _told(path: Path) -> set[str]:
+    """The events that a detector wrote as JSON lines."""
+    return {json.loads(line)["event"] for line in path.read_text().splitlines()} if path.exists() else set()
 
 
 def _support() -> Process:
