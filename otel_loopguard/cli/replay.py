@@ -59,6 +59,8 @@ _HELP: Final = """Judge recorded runs: which agents were stuck, since which call
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 _LEAST_MEMORY: Final = 1 << 20
+_MISSPELT: Final = 8
+"""Ignored fields that are told one by one."""
 
 _STYLES: Final = {"stop": "bold red", "nudge": "yellow", "unknown": "magenta", "incomplete": "cyan", "clean": "green"}
 
@@ -127,6 +129,7 @@ def replay(  # noqa: PLR0913 - one parameter an option
         bad = _Bad(skip=skip_bad)
         _read(find_sources(paths), traces, bad)
         bad.report()
+        _tell_misspelt(traces)
         reports = (report for run in _judged(traces) for report in judge(run, engine, calls=calls))
         verdicts = _print_json(reports, calls=calls) if as_json else _print_table(reports, calls=calls)
     limit = VERDICTS.index(fail_on) if fail_on == "nudge" or fail_on == "stop" else len(VERDICTS)  # noqa: PLR1714
@@ -156,6 +159,16 @@ class _Bad:
         if self._count:
             lines = "1 bad line" if self._count == 1 else f"{self._count} bad lines, the first"
             _warn(f"skipped {lines}: {self._first}")
+
+
+def _tell_misspelt(traces: Traces) -> None:
+    """Fields that were ignored although something was probably meant by them."""
+    found = traces.misspelt.found()
+    for name, field, lines in found[:_MISSPELT]:
+        counted = "1 call record" if lines == 1 else f"{lines} call records"
+        _warn(f"`{_shown(name[:80])}` is no field of a call record and was ignored in {counted}, is it `{field}`?")
+    if len(found) > _MISSPELT:
+        _warn(f"{len(found) - _MISSPELT} more fields look like others and were ignored")
 
 
 def _warn(message: str) -> None:

@@ -5,7 +5,7 @@ and ``tool``; ``agent``, ``sequence`` (the run's own order), ``turn``, ``call_id
 as it was recorded; absent: not captured), ``observation`` (any JSON value; absent: no result), ``is_error``,
 ``error_type``, ``trace_id``, ``span_id``, ``parent_span_id``, ``start_ns``, ``end_ns``, ``user_message`` (a user spoke
 just before), ``parallel_group``, ``state`` (the application's own, after the call), ``answered_by`` (``loopguard``: it
-was not executed), ``handoff_to``, ``attributes``. Others are ignored.
+was not executed), ``handoff_to``, ``attributes``. Others are ignored, and told where they look like one of these.
 """
 
 from __future__ import annotations

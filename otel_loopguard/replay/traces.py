@@ -14,8 +14,9 @@ from typing import NamedTuple
 from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
-from otel_loopguard.replay.call_record import CallRecordReader
+from otel_loopguard.replay.call_record import CallRecordReader, Fields
 from otel_loopguard.replay.line import member_names, parsed
+from otel_loopguard.replay.misspelt import Misspelt
 from otel_loopguard.replay.packed import pack_call, pack_span, unpack_call, unpack_span
 from otel_loopguard.replay.spool import Spool
 from otel_loopguard.stream.otlp_json import REQUESTS, records
@@ -91,6 +92,7 @@ class Traces:
         self._first: dict[str, int] = {}
         """Where each run first appeared."""
         self._reasons: dict[str, str] = {}
+        self.misspelt = Misspelt(Fields.__struct_fields__)
         self._count = 0
 
     def close(self) -> None:
@@ -118,6 +120,7 @@ class Traces:
             self._add_request(parsed(line))
         elif names & {"run_id", "tool"}:
             record = self._calls.read(line)
+            self.misspelt.add(names)
             self._add_call(record, self._next())
         else:
             raise RecordError(

@@ -209,6 +209,22 @@ def test_a_broken_file_can_be_skipped_too(ran: Ran, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_fields_that_look_like_others_are_told(ran: Ran, tmp_path: Path) -> None:
+    """A field that nobody reads is ignored, and said so where the one that was meant is missing."""
+    good = {"run_id": "a", "tool": "t", "arguments": {}, "observation": 1, "model": "m", "output": 1}
+    bad = {"run_id": "a", "tool": "t", "argments": {}, "output": 1, "turn\x1b": 1}
+    (tmp_path / "a.jsonl").write_bytes(lines(good, bad, bad))
+    code, _, err = ran(tmp_path)
+    assert (code, sorted(err.splitlines())) == (
+        0,
+        [
+            "warning: `argments` is no field of a call record and was ignored in 2 call records, is it `arguments`?",
+            "warning: `output` is no field of a call record and was ignored in 2 call records, is it `observation`?",
+            "warning: `turn\\x1b` is no field of a call record and was ignored in 2 call records, is it `turn`?",
+        ],
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
