@@ -109,6 +109,10 @@ def test_commands_in_the_head_name_services() -> None:
     head = TEXT[: TEXT.index("\nname:")]
     assert set(re.findall(r"run --rm (\w+)", head)) | set(re.findall(r"cp (\w+):", head)) <= set(SERVICES)
     assert set(map(int, re.findall(r"localhost:(\d+)", head))) <= published()
+    dashboard = json.loads((COLLECTOR_CONFIG / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
+    assert f'dashboard "{dashboard["title"]}"' in head
+    rules = (COLLECTOR_CONFIG / "prometheus" / "rules.yaml").read_text(encoding="utf-8")
+    assert all(f"alert: {alert}\n" in rules for alert in re.findall(r"Loopguard[A-Z]\w+", head))
 
 
 # The network ------------------------------------------------------------------------------------------------------
