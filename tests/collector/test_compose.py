@@ -20,6 +20,7 @@ import yaml
 from demo.scripts import SCRIPTS
 from otel_loopguard import names
 from otel_loopguard.core.policy_file.text import parse_policy
+from tests.support.collector import binary
 from tests.support.queries import COLLECTOR_CONFIG
 from tests.support.required import missing
 from tests.support.serve_arguments import read_settings
@@ -228,6 +229,16 @@ def test_everybody_is_where_the_other_one_looks() -> None:
     assert found == looks
     assert {by_port[int(target.rpartition(":")[2])] for target in scraped} == {"detector", "gateway"}
     assert all(address.removeprefix("http://").startswith("127.0.0.1:") for address in [*looks, *scraped])
+
+
+@pytest.mark.parametrize("service", ["gateway", "files"])
+def test_the_collector_takes_its_recipes(tmp_path: Path, service: str) -> None:
+    """The real Collector takes the files of each service with the variables that it is given."""
+    mounted = dict(volume.split(":")[1::-1] for volume in SERVICES[service]["volumes"])
+    files = [COLLECTOR_CONFIG / mounted[word.removeprefix("--config=")] for word in SERVICES[service]["command"]]
+    command = [binary(), "validate", *(f"--config={file}" for file in files)]
+    done = subprocess.run(command, env=environment(service), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # What runs in it --------------------------------------------------------------------------------------------------

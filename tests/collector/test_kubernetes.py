@@ -322,5 +322,8 @@ def test_prometheus_finds_the_detector_under_the_name_of_the_rules() -> None:
     alerts = set(re.findall(r"`(Loopguard[A-Z]\w+)`", README))
     assert alerts
     assert all(f"alert: {alert}\n" in rules for alert in alerts)
-    assert [item["port"] for item in spec["endpoints"]] == ["page"]
-    assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert "jobLabel" not in one("ServiceMonitor", "loopguard-gateway")["spec"]  # its job must be another one
+    for name in ("loopguard-detector", "loopguard-gateway"):
+        watched, behind = one("ServiceMonitor", name)["spec"], one("Service", name)
+        assert watched["selector"]["matchLabels"].items() <= behind["metadata"]["labels"].items()
+        assert {item["port"] for item in watched["endpoints"]} <= {item["name"] for item in behind["spec"]["ports"]}
