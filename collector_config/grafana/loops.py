@@ -15,6 +15,8 @@ TOOL: Final = "{{gen_ai_tool_name}}"
 AGENT: Final = "{{gen_ai_agent_name}}"
 CALL: Final = f'{JOB},gen_ai_tool_name=~"$tool",gen_ai_agent_name=~"$agent"'
 EVENTS: Final = f'loopguard:findings:new10m{{{CALL},{OWN},loopguard_finding_action!="info"}}'
+IN_ALL: Final = f"sum_over_time({EVENTS}[$__range:10m]) or {EVENTS}"
+"""Of the time range: its whole tens of minutes, and what has no such yet."""
 
 LOOPS: Final = (
     Panel(
@@ -24,7 +26,7 @@ LOOPS: Final = (
         "short",
         [
             Target(
-                f"sum by (loopguard_finding_action) (sum_over_time({EVENTS}[$__range:10m]))",
+                f"sum by (loopguard_finding_action) ({IN_ALL})",
                 "{{loopguard_finding_action}}",
                 at_once=True,
             )
@@ -103,7 +105,7 @@ LOOPS: Final = (
         [
             Target(
                 "sum by (job, gen_ai_tool_name, gen_ai_agent_name, loopguard_finding_kind, loopguard_finding_action) "
-                f"(sum_over_time({EVENTS}[$__range:10m])) > 0",
+                f"({IN_ALL}) > 0",
                 f"{TOOL} {AGENT}",
                 at_once=True,
                 format="table",

@@ -7,17 +7,38 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 import pytest
 
 pytest.importorskip("h11", reason="needs the extra `serve`: make install")
 
+pytest.importorskip("promql_parser", reason="needs the extra `test`: make install")
+
+from collector_config.grafana.make_dashboard import dashboard
 from demo.__main__ import HERE, environment, start
 from tests.support.collector import free_port, until
 from tests.support.monitoring import Heard, Monitoring
+from tests.support.promql import on_a_dashboard
 from tests.support.serving import KEY
+
+EMPTY: Final = {
+    "Agents that say they are blocked",
+    "Calls not dispatched",
+    "Dropped at limits",
+    "Errors of otel-loopguard",
+    "Loop events by tool, as metrics.yaml counts them",
+    "Overhead in the agents",
+    "Runs that ended, by verdict",
+    "Runs that loop",
+    "Sending queues in use",
+    "Telemetry in doubt",
+    "Tokens wasted, as metrics.yaml counts them",
+}
+"""Panels that may stay empty here: no guard, no Collector, no numbers of agents, no error, no run that ended."""
 
 
 class Detector:
@@ -59,7 +80,26 @@ def detector(tmp_path: Path) -> Iterator[Detector]:
 @pytest.fixture
 def monitoring(tmp_path: Path, detector: Detector) -> Iterator[Monitoring]:
     """Prometheus that reads the detector's page, and Alertmanager."""
-    with Monitoring(tmp_path, {"otel-loopguard": detector.page}) as running:
+    with watching(tmp_path, detector) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitoring]:
+    """Both, after forty calls of a healthy agent and then as many of a stuck one."""
+    folder = tmp_path_factory.mktemp("incident")
+    with Detector(folder) as detector, watching(folder, detector) as running:
+        run_agent("healthy", detector)
+        running.until('sum(loopguard_tool_calls_total{gen_ai_agent_name="healthy"}) == 40')
+        run_agent("stuck", detector)
+        running.until('sum(loopguard_tool_calls_total{gen_ai_agent_name="stuck"}) == 40')
+        yield running
+
+
+@contextmanager
+def watching(folder: Path, detector: Detector) -> Iterator[Monitoring]:
+    """Prometheus and Alertmanager, from when the detector was seen."""
+    with Monitoring(folder, {"otel-loopguard": detector.page}) as running:
         running.until('up{job="otel-loopguard"} == 1')
         yield running
 
@@ -72,12 +112,9 @@ def run_agent(name: str, detector: Detector) -> None:
     assert agent.returncode == 0, errors
 
 
-def test_a_looping_agent_is_told_and_a_healthy_one_is_not(detector: Detector, monitoring: Monitoring) -> None:
+def test_a_looping_agent_is_told_and_a_healthy_one_is_not(incident: Monitoring) -> None:
     """The first stop reaches the channel for warnings with tool and agent; of forty healthy calls nothing is said."""
-    run_agent("healthy", detector)
-    monitoring.until('sum(loopguard_tool_calls_total{gen_ai_agent_name="healthy"}) == 40')
-    run_agent("stuck", detector)
-    heard = monitoring.until_heard(lambda one: one.name == "LoopguardAgentStuck", "the stuck agent is told")
+    heard = incident.until_heard(lambda one: one.name == "LoopguardAgentStuck", "the stuck agent is told")
     assert (heard.receiver, heard.status) == ("channel", "firing")
     assert heard.labels == {
         "alertname": "LoopguardAgentStuck", "severity": "warning", "job": "otel-loopguard",
@@ -85,8 +122,19 @@ def test_a_looping_agent_is_told_and_a_healthy_one_is_not(detector: Detector, mo
         "loopguard_finding_kind": "identical", "loopguard_finding_action": "stop",
     }  # fmt: skip
     assert heard.annotations["summary"] == "agent stuck: search_logs of stuck (identical)"
-    fired = {(one["alertname"], one.get("gen_ai_agent_name")) for one in monitoring.query("ALERTS")}
+    fired = {(one["alertname"], one.get("gen_ai_agent_name")) for one in incident.query("ALERTS")}
     assert fired == {("LoopguardAgentStuck", "stuck")}
+
+
+def test_the_dashboard_shows_it(incident: Monitoring) -> None:
+    """Prometheus answers every query of every panel, and those about loops and the detector with something."""
+    incident.until('loopguard:findings:new10m{loopguard_finding_action="stop"} > 0')
+    answers = {
+        panel["title"]: [incident.query(on_a_dashboard(target["expr"])) for target in panel["targets"]]
+        for panel in dashboard()["panels"]
+        if panel["type"] != "row"
+    }
+    assert {title for title, found in answers.items() if not all(found)} <= EMPTY
 
 
 def test_a_detector_that_is_killed_wakes_somebody_until_it_is_back(detector: Detector, monitoring: Monitoring) -> None:

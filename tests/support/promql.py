@@ -30,9 +30,7 @@ COLLECTOR: Final[Mapping[str, frozenset[str]]] = {
     "otelcol_exporter_enqueue_failed_log_records": frozenset({"exporter"}),
     "otelcol_exporter_enqueue_failed_log_records_total": frozenset({"exporter"}),
 }
-"""The Collector's own metrics that we read, with their labels. Counters end in `_total` where its own metrics are read
-through a reader that the file names, and do not where they are left as they are.
-"""
+"""The Collector's own metrics that we read, with their labels; its counters end in `_total` in some versions only."""
 _UNITS: Final = {"s": "_seconds", "By": "_bytes"}
 _ENDINGS: Final = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
 _TARGET: Final = frozenset({"job", "instance"})
