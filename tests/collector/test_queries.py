@@ -13,11 +13,12 @@ from typing import Final
 
 import pytest
 import yaml
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from otel_loopguard import names
 from tests.support.answers import ANSWERS, TRACES, traces_of
 from tests.support.collector import Collector, free_port, until
-from tests.support.incident import DETECTED, HEALTHY, Incident, agents, incident
+from tests.support.incident import DETECTED, HEALTHY, LOOPING, Incident, agents, incident
 from tests.support.queries import COLLECTOR_CONFIG, TEXT, VIEWS, Query, queries
 from tests.support.required import missing
 from tests.support.serving import Serving
@@ -228,6 +229,20 @@ def test_duckdb_answers_of_a_healthy_run(afternoon: Incident, tmp_path: Path, qu
         "Which tool calls were not judged?": [("support", 1)],
     }
     assert ask(tmp_path, query) == expected.get(query.question, [])
+
+
+def test_duckdb_finds_a_run_on_the_resource(afternoon: Incident, tmp_path: Path) -> None:
+    """A Collector that groups by run moves its id from spans to their resource; the answer is the same."""
+    grouped = afternoon.of_run(LOOPING)
+    for source in grouped.resource_spans:
+        source.resource.attributes.append(KeyValue(key="loopguard.run.id", value=AnyValue(string_value=LOOPING)))
+        for span in (span for scope in source.scope_spans for span in scope.spans):
+            kept = [pair for pair in span.attributes if pair.key != "loopguard.run.id"]
+            del span.attributes[:]
+            span.attributes.extend(kept)
+    Incident(spans=[grouped]).write(tmp_path)
+    (query,) = [one for one in queries("duckdb") if one.question == "Every call with the same fingerprint"]
+    assert ask(tmp_path, query) == ANSWERS[query.question]
 
 
 def test_duckdb_reads_what_the_collector_writes(tmp_path: Path) -> None:
