@@ -1,7 +1,7 @@
 """How instrumentations write tool calls: one file for each family, one way to read them all."""
 
 from ._record import ABSENT, Absent, ContentKeys, Convention, Event, Marks, RawCall, Record, Role
-from .reading import CONTENT, CONVENTIONS, MARKERS, NAMES, WATCHED, read, role
+from .reading import CONTENT, CONVENTIONS, MARKERS, NAMES, NOT_TOOLS, WATCHED, read, role
 
 __all__ = [
     "ABSENT",
@@ -9,6 +9,7 @@ __all__ = [
     "CONVENTIONS",
     "MARKERS",
     "NAMES",
+    "NOT_TOOLS",
     "WATCHED",
     "Absent",
     "ContentKeys",

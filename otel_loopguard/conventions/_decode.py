@@ -22,8 +22,9 @@ from otel_loopguard.names import REDACTED
 from ._record import ABSENT, Record
 
 __all__ = [
-    "Failure", "Json", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name", "is_hidden",
-    "is_schema", "members", "name_of", "plain", "python_value", "result_of", "tool_message", "unwrapped", "was_cut",
+    "NO_CALL_ID", "Failure", "Json", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name",
+    "is_hidden", "is_schema", "members", "name_of", "plain", "python_value", "result_of", "tool_message", "unwrapped",
+    "was_cut",
 ]  # fmt: skip
 
 _HIDING: Final = frozenset("[<({_*R ")
@@ -31,7 +32,7 @@ _CONTENT: Final = frozenset(['{"', "{'", '["', "['", "[{", "{}", "[]"])
 """How a placeholder begins and how it does not: tells most content apart at no cost."""
 _LONGEST_PLACEHOLDER: Final = 120
 
-_NO_CALL_ID: Final = frozenset(["<not specified>", "unknown", "none", "null", "n/a"])
+NO_CALL_ID: Final = frozenset(["<not specified>", "unknown", "none", "null", "n/a"])
 """What Google ADK, Agent Framework and others write where there is no id."""
 
 _REPR: Final = re.compile(
@@ -123,7 +124,7 @@ def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
     """The first of the keys that holds a call id, and not the words for not having one."""
     for key in keys:
         found = name_of(attributes.get(key))
-        if found is not None and found.casefold() not in _NO_CALL_ID:
+        if found is not None and found.casefold() not in NO_CALL_ID:
             return found
     return None
 

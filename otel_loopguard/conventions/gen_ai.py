@@ -21,11 +21,11 @@ from ._decode import (
 )
 from ._record import ABSENT, ContentKeys, Event, RawCall, Record, Role
 
-__all__ = ["IGNORED", "GenAi"]
+__all__ = ["IGNORED", "ROLES", "GenAi"]
 
 _TOOL_OPERATIONS: Final = frozenset(["execute_tool", "tool_call"])
 """`tool_call` is what Gemini CLI writes."""
-_ROLES: Final[Mapping[object, Literal["agent", "model", "step"]]] = {
+ROLES: Final[Mapping[object, Literal["agent", "model", "step"]]] = {
     "invoke_agent": "agent", "chat": "model", "generate_content": "model", "text_completion": "model",
     "invoke_workflow": "step", "execute_task": "step", "execute_event_loop_cycle": "step", "plan": "step",
 }  # fmt: skip
@@ -97,7 +97,7 @@ class GenAi:
     def role(self, record: Record) -> Role | None:
         """`invoke_agent` is an agent's span, `chat` and its like a model's, workflows and cycles are steps."""
         attributes = record.attributes
-        kind = _ROLES.get(name_of(attributes.get("gen_ai.operation.name")))
+        kind = ROLES.get(name_of(attributes.get("gen_ai.operation.name")))
         if kind is None:
             return None
         return Role(

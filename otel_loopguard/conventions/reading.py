@@ -31,7 +31,7 @@ from .openllmetry import OpenLLMetry
 from .pydantic_ai import PydanticAi
 from .vercel import Vercel
 
-__all__ = ["CONTENT", "CONVENTIONS", "MARKERS", "NAMES", "WATCHED", "read", "role"]
+__all__ = ["CONTENT", "CONVENTIONS", "MARKERS", "NAMES", "NOT_TOOLS", "WATCHED", "read", "role"]
 
 _OVERLAY: Final = Loopguard()
 
@@ -73,7 +73,7 @@ CONTENT: Final = ContentKeys(
 WATCHED: Final = MARKERS | CONTENT.tool
 """Attribute keys of which a span has none that is neither ours nor may hold a tool call's content."""
 
-_NOT_TOOLS: Final = frozenset(["(merged tools)", "claude_code.tool.execution", "claude_code.tool.blocked_on_user"])
+NOT_TOOLS: Final = frozenset(["(merged tools)", "claude_code.tool.execution", "claude_code.tool.blocked_on_user"])
 """Google ADK's summary of a parallel batch whose calls have spans of their own, and the parts of a Claude Code call."""
 
 
@@ -84,7 +84,7 @@ def read(record: Record) -> RawCall | None:
         found = convention.read(record)
         if found is not None:
             call = found if call is None else _filled(call, found)
-    if call is None or call.tool in _NOT_TOOLS or record.name in _NOT_TOOLS:
+    if call is None or call.tool in NOT_TOOLS or record.name in NOT_TOOLS:
         return None
     if not call.tool:
         call = msgspec.structs.replace(call, tool=record.name)

@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from otel_loopguard import names
 from otel_loopguard.conventions import Record
@@ -20,10 +19,12 @@ from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
 from otel_loopguard.service.intake import Request
-from otel_loopguard.stream.otlp import log_records, trace_items
+from otel_loopguard.stream.glance import Glance
+from otel_loopguard.stream.otlp import log_records, resource_attributes, span_record
 from otel_loopguard.stream.otlp_json import records
-from otel_loopguard.stream.reader import Ending, RecordReader, read_ending
-from otel_loopguard.stream.trace import Span
+from otel_loopguard.stream.reader import Ending, RecordReader, read_ending, service_of
+from otel_loopguard.stream.trace import Span, placed_alone
+from otel_loopguard.stream.trace_request import Holder, TraceRequest, trace_request
 
 __all__ = ["OWN_SERVICE", "MalformedError", "Read", "Reading", "TooManyError"]
 
@@ -73,25 +74,48 @@ class Reading:
         self._policy = policy
         self._keyring = keyring
         self._scope = key_scope
-        self._made_from: tuple[Policy, Keyring] = (policy(), keyring())
-        self._reader = RecordReader(*self._made_from, key_scope)
+        self._renew((policy(), keyring()))
 
     def read(self, request: Request) -> Read:
         """What a request tells; raises `MalformedError` or `TooManyError`."""
         sources = self._policy(), self._keyring()
         if sources[0] is not self._made_from[0] or sources[1] is not self._made_from[1]:
-            self._made_from = sources
-            self._reader = RecordReader(*sources, self._scope)
+            self._renew(sources)
         read = Read()
-        for record in _json(request) if request.is_json else _protobuf(request):
-            read.items += 1
-            if read.items > _MOST_ITEMS:
-                raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
-            if isinstance(record, Span):
-                read.spans.append(record)
-            elif record.signal == "span" or not self._take_log(record, read):
+        if request.signal == "traces" and not request.is_json:
+            for holder in _decoded(request).resource_spans:
+                self._take_holder(holder, read)
+            return read
+        for record in _json(request) if request.is_json else _logs(request):
+            _count(read)
+            if record.signal == "span" or not self._take_log(record, read):
                 self._take(record, read)
         return read
+
+    def _renew(self, sources: tuple[Policy, Keyring]) -> None:
+        self._made_from = sources
+        self._reader = RecordReader(*sources, self._scope)
+        self._glance = Glance(self._reader.reader_of, is_scoped=bool(sources[0].scope))
+
+    def _take_holder(self, holder: Holder, read: Read) -> None:
+        """The spans of one process, those that a glance is not enough for the long way."""
+        resource = resource_attributes(holder.resource)
+        service = service_of(resource)
+        glance = None if names.RUN_ID in resource else self._glance.read
+        spans = read.spans
+        for scoped in holder.scope_spans:
+            for span in scoped.spans:
+                _count(read)
+                try:
+                    found = None if glance is None else glance(span, service)
+                except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
+                    self._failed(error)
+                    read.rejected += 1
+                    continue
+                if found is not None:
+                    spans.append(found)
+                else:
+                    self._take(span_record(span, resource, scoped.scope.name), read)
 
     @staticmethod
     def _take_log(record: Record, read: Read) -> bool:
@@ -115,16 +139,27 @@ class Reading:
             read.rejected += 1
             return
         if span is not None:
-            read.spans.append(span)
+            read.spans.append(placed_alone(span))
 
 
-def _protobuf(request: Request) -> Iterator[Record | Span]:
+def _count(read: Read) -> None:
+    read.items += 1
+    if read.items > _MOST_ITEMS:
+        raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
+
+
+def _decoded(request: Request) -> TraceRequest:
     try:
-        if request.signal == "traces":
-            return trace_items(ExportTraceServiceRequest.FromString(request.body))
+        return trace_request(request.body)
+    except DecodeError:
+        raise MalformedError("the body is no protobuf message of OTLP traces") from None
+
+
+def _logs(request: Request) -> Iterator[Record]:
+    try:
         return log_records(ExportLogsServiceRequest.FromString(request.body))
     except DecodeError:
-        raise MalformedError(f"the body is no protobuf message of OTLP {request.signal}") from None
+        raise MalformedError("the body is no protobuf message of OTLP logs") from None
 
 
 def _json(request: Request) -> Iterator[Record]:

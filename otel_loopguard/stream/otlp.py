@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from otel_loopguard import names
-from otel_loopguard.conventions import MARKERS, NAMES
 from otel_loopguard.conventions._record import ABSENT, Event, Record
-from otel_loopguard.stream.trace import Span as TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
     from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+    from opentelemetry.proto.resource.v1.resource_pb2 import Resource
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+    from otel_loopguard.stream.trace_request import SpanMessage
+
 __all__ = [
-    "KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "trace_items", "trace_records", "with_group",
+    "KINDS", "STATUS_ERROR", "Kind", "event_name", "log_records", "resource_attributes", "span_record",
+    "trace_records", "with_group",
 ]  # fmt: skip
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
@@ -34,28 +36,15 @@ STATUS_ERROR: Final = 2
 """``STATUS_CODE_ERROR``."""
 
 
-def trace_items(request: ExportTraceServiceRequest) -> Iterator[Record | TraceSpan]:
-    """The spans of a request, in its order; one that no convention knows is given without its attributes.
+def span_record(span: SpanMessage, resource: Mapping[str, object], scope: str) -> Record:
+    """A span whose attributes are a map."""
+    attributes = {key: _value(value) for key, value in span.attributes.items()}
+    return _record(span, attributes, resource, scope)
 
-    Three of four spans are no tool's, and reading attributes is most of the work.
-    """
-    for holder in request.resource_spans:
-        resource = _attributes(holder.resource.attributes)
-        grouped = names.RUN_ID in resource
-        for scoped in holder.scope_spans:
-            scope = scoped.scope.name
-            for span in scoped.spans:
-                known = grouped or span.name.startswith(NAMES)
-                if not known and MARKERS.isdisjoint([pair.key for pair in span.attributes]):
-                    yield TraceSpan(
-                        _id(span.trace_id),
-                        _id(span.span_id),
-                        _id(span.parent_span_id),
-                        span.start_time_unix_nano or None,
-                        span.end_time_unix_nano or None,
-                    )
-                else:
-                    yield _span(span, resource, scope)
+
+def resource_attributes(resource: Resource) -> dict[str, object]:
+    """The attributes of a resource."""
+    return _attributes(resource.attributes)
 
 
 def trace_records(request: ExportTraceServiceRequest) -> Iterator[Record]:
@@ -65,7 +54,7 @@ def trace_records(request: ExportTraceServiceRequest) -> Iterator[Record]:
         for scoped in holder.scope_spans:
             scope = scoped.scope.name
             for span in scoped.spans:
-                yield _span(span, resource, scope)
+                yield _record(span, _attributes(span.attributes), resource, scope)
 
 
 def log_records(request: ExportLogsServiceRequest) -> Iterator[Record]:
@@ -97,11 +86,13 @@ def with_group(attributes: dict[str, object], resource: Mapping[str, object]) ->
     return attributes
 
 
-def _span(span: Span, resource: Mapping[str, object], scope: str) -> Record:
+def _record(
+    span: Span | SpanMessage, attributes: dict[str, object], resource: Mapping[str, object], scope: str
+) -> Record:
     return Record(
         signal="span",
         name=span.name,
-        attributes=with_group(_attributes(span.attributes), resource),
+        attributes=with_group(attributes, resource),
         events=tuple(Event(event.name, _attributes(event.attributes)) for event in span.events),
         resource=resource,
         scope=scope,

@@ -24,7 +24,7 @@ from otel_loopguard.core.reader import CallReader
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Hints, Span
 
-__all__ = ["Ending", "RecordReader", "call_readers", "read_ending"]
+__all__ = ["Ending", "RecordReader", "call_readers", "read_ending", "service_of"]
 
 _READERS: Final = 256
 """Readers kept ready: one for each service or run, where the key scope says so."""
@@ -71,7 +71,8 @@ class RecordReader:
 
     def __init__(self, policy: Policy, keyring: Keyring, scope: KeyScope = "environment") -> None:
         self._scope = policy.scope
-        self._reader = call_readers(policy, keyring, scope)
+        self.reader_of = call_readers(policy, keyring, scope)
+        """The reader for a service and run."""
 
     def read(self, record: Record) -> Span | None:
         """What the record tells: a call, or a span around calls; None for a log record that is neither.
@@ -94,7 +95,7 @@ class RecordReader:
         )
 
     def _call(self, raw: RawCall, record: Record) -> CallRecord:
-        reader = self._reader(self._service(record), _own_run(raw) or record.trace_id)
+        reader = self.reader_of(service_of(record.resource), _own_run(raw) or record.trace_id)
         marks = raw.marks
         attributes = self._attributes(record)
         call = reader.call(
@@ -163,10 +164,6 @@ class RecordReader:
             payload=call.payload or hidden,
         )
 
-    def _service(self, record: Record) -> str:
-        service = record.resource.get(_SERVICE)
-        return bounded(service) if isinstance(service, str) else ""
-
     def _attributes(self, record: Record) -> Mapping[str, object]:
         """What the policy's scope may name: the record's own attributes before its resource's."""
         if not self._scope:
@@ -174,6 +171,12 @@ class RecordReader:
         return {
             name: held[name] for name in self._scope for held in (record.resource, record.attributes) if name in held
         }
+
+
+def service_of(resource: Mapping[str, object]) -> str:
+    """The name of the service whose resource this is; empty where it says none."""
+    service = resource.get(_SERVICE)
+    return bounded(service) if isinstance(service, str) else ""
 
 
 def _own_run(raw: RawCall) -> str:

@@ -16,7 +16,7 @@ from otel_loopguard.core.call import Turn
 from otel_loopguard.correlate import Ancestor, Siblings, place
 from otel_loopguard.stream.record import CallRecord
 
-__all__ = ["Hints", "Span", "placed"]
+__all__ = ["Hints", "Span", "placed", "placed_alone"]
 
 _DEPTH: Final = 64
 """Enclosing spans that are followed; deeper ones add no agent that a nearer one does not name."""
@@ -49,7 +49,7 @@ class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
     end_ns: int | None = None
     role: Role | None = None
     call: CallRecord | None = None
-    """The call, not placed yet: without run, agent and turn."""
+    """The call: without run, agent and turn until it is placed (`placed_alone`, or `placed` with those around it)."""
     hints: Hints | None = None
 
 
@@ -65,6 +65,21 @@ def placed(spans: Sequence[Span]) -> Iterator[CallRecord]:
     only = runs.pop() if len(runs) == 1 and spans[0].trace_id else None
     for call in calls:
         yield call if call.run_named or only is None else msgspec.structs.replace(call, run_id=only)
+
+
+def placed_alone(span: Span) -> Span:
+    """The span with its call placed where its own record says all that there is to say: it waits for no other.
+
+    That is a call which a process of ours numbered, of a run that is named by more than its trace, and one outside any
+    trace. Any other span is given back as it is.
+    """
+    call, hints = span.call, span.hints
+    if call is None or hints is None or call.run_id:
+        return span
+    is_numbered = call.sequence is not None and bool(hints.run_id) and hints.run_id != span.trace_id
+    if is_numbered or not span.trace_id:
+        return msgspec.structs.replace(span, call=next(placed([span])))
+    return span
 
 
 def _runs_around(spans: Iterable[Span]) -> Iterator[str]:

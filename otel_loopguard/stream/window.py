@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from otel_loopguard.stream.record import CallRecord
-from otel_loopguard.stream.trace import Span, placed
+from otel_loopguard.stream.trace import Span, placed, placed_alone
 
 __all__ = ["Placed", "TraceEnd", "Window"]
 
@@ -94,13 +94,13 @@ class Window:
 
     def add(self, tenant: str, span: Span, now: int) -> Placed | None:
         """Take in a span; a call that its own record places is given back at once, any other comes by `take`."""
-        call, hints = span.call, span.hints
-        if call is not None and hints is not None:
-            if hints.run_id and hints.run_id != span.trace_id and call.sequence is not None:
-                return Placed(tenant, next(placed([span])))
-            if not span.trace_id:
-                return Placed(tenant, next(placed([span])))
-            if hints.run_id == span.trace_id:  # what a process says that knows no better: the trace may name the run
+        if span.call is not None:
+            span = placed_alone(span)
+            call, hints = span.call, span.hints
+            if call is not None and (call.run_id or not span.trace_id):
+                return Placed(tenant, call)
+            if hints is not None and hints.run_id == span.trace_id:
+                # what a process says that knows no better: the trace may name the run
                 span = msgspec.structs.replace(span, hints=msgspec.structs.replace(hints, run_id=None))
         elif not span.trace_id:
             return None

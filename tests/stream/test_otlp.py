@@ -18,6 +18,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from otel_loopguard.conventions._record import ABSENT, Event, Record
 from otel_loopguard.errors import RecordError
 from otel_loopguard.stream import otlp, otlp_json
+from otel_loopguard.stream.trace_request import trace_request
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
@@ -116,6 +117,10 @@ def test_every_field_of_a_span_is_read_from_both_encodings(names: str, enums: st
         span.update(trace_id=TRACE, span_id=SPAN, parent_span_id=PARENT)
 
     assert list(otlp.trace_records(request)) == [WHOLE]
+    (holder,) = trace_request(request.SerializeToString()).resource_spans
+    (scoped,) = holder.scope_spans
+    resource = otlp.resource_attributes(holder.resource)
+    assert [otlp.span_record(span, resource, scoped.scope.name) for span in scoped.spans] == [WHOLE]
     assert list(otlp_json.records(document)) == [WHOLE]
 
 
@@ -182,8 +187,10 @@ def test_a_record_has_the_run_of_its_resource(own: dict[str, str], expected: str
     traces = ParseDict({"resourceSpans": document["resourceSpans"]}, ExportTraceServiceRequest())
     logs = ParseDict({"resourceLogs": document["resourceLogs"]}, ExportLogsServiceRequest())
 
-    read = [*otlp_json.records(document), *otlp.trace_records(traces), *otlp.trace_items(traces)]
-    read += otlp.log_records(logs)
+    (holder,) = trace_request(traces.SerializeToString()).resource_spans
+    resource_held = otlp.resource_attributes(holder.resource)
+    read = [*otlp_json.records(document), *otlp.trace_records(traces), *otlp.log_records(logs)]
+    read.append(otlp.span_record(holder.scope_spans[0].spans[0], resource_held, ""))
     assert [record.attributes for record in read] == [{"loopguard.run.id": expected}] * 5
 
 
@@ -203,6 +210,8 @@ def test_any_value_is_the_same_from_both_encodings(attributes: dict[str, object]
     parsed = json.loads(json.dumps(MessageToDict(request)))
 
     (from_protobuf,) = otlp.trace_records(request)
+    (mapped,) = trace_request(request.SerializeToString()).resource_spans[0].scope_spans[0].spans
+    assert otlp.span_record(mapped, {}, "") == from_protobuf
     (from_json,) = otlp_json.records(parsed)
     assert from_protobuf.attributes == attributes
     assert from_json.attributes == attributes
