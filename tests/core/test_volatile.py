@@ -84,6 +84,13 @@ def test_lines_of_errors() -> None:
     assert mask("a baseline 12", "standard", error=True) == "a baseline 12"
 
 
+def test_a_long_text_is_masked_piece_by_piece() -> None:
+    """Whole lines as far as they go: an owner's pattern never sees more than some thousand characters at once."""
+    line = "job 1 was made by user 22\n"
+    assert mask(line * 2_000, (r"\d+",)) == line.replace("1", MASK).replace("22", MASK) * 2_000
+    assert mask("7" * 20_000, (r"\d+",)) == MASK * 3
+
+
 def test_declared_patterns_take_the_place_of_the_built_in_ones() -> None:
     """A policy's own expressions, or none at all."""
     assert mask("job 17 at 10:02", (r"job \d+",)) == f"{MASK} at 10:02"

@@ -13,6 +13,7 @@ from typing import Final
 
 from otel_loopguard.errors import PolicyError
 
+from .backtracking import slowness
 from .document import Node, Path, Place, render, shown
 
 __all__ = [
@@ -43,6 +44,12 @@ _UNITS: Final = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 
 _DURATION: Final = r"([0-9]{1,9})(ms|s|m|h)"
 _UNWRITTEN: Final = r"\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff"
 """Control characters, line ends and lone surrogates: no name holds one, and no terminal should be sent one."""
+_SLOW: Final = {
+    "exponential": "this one may take ever longer on a text that nearly fits, write no repeat inside of a repeat",
+    "cubic": "this one may try a long text again and again, leave `.*` out at its ends or write `\\w*` for it",
+    "unknown": "this one has too many repeats and choices, write several shorter ones",
+}
+"""Why a pattern is refused that may hold up an agent."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = rf"(?=.*\S)[^{_UNWRITTEN}]*"
 _SEGMENT: Final = r"[^.\[\]*\s](?:[^.\[\]*]*[^.\[\]*\s])?"
@@ -223,6 +230,9 @@ def regular_expression(*, masks: bool = False) -> Shape:
         except (re.error, OverflowError, RecursionError, Warning) as error:
             reason = shown(str(error))
             raise reading.error(f"expected {expected}, got one that fails: {reason}", at, node.place) from None
+        slow = slowness(pattern)
+        if slow is not None:
+            raise reading.error(f"expected {expected} that is quick, {_SLOW[slow]}", at, node.place)
         found = compiled.search("a b") if masks else None
         if found is not None and not found[0]:
             raise reading.error("expected a pattern that matches characters, this one masks nothing", at, node.place)

@@ -19,6 +19,8 @@ from typing import Final, Literal, NamedTuple
 
 __all__ = ["MASK", "mask", "may_be_volatile"]
 
+_PIECE: Final = 8192
+"""Characters of a text that are looked at together, as many whole lines as fit."""
 MASK: Final = "\N{MIDDLE DOT}"
 """What a masked part becomes: no tool prints it by itself, so a masked text never equals an unmasked one by chance."""
 
@@ -107,6 +109,19 @@ def _declared(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
+def _in_pieces(pattern: re.Pattern[str], text: str) -> str:
+    """The text without a pattern of an owner, which may take the square of a text's length: a long one line by line."""
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > _PIECE:
+        end = text.rfind("\n", start, start + _PIECE) + 1
+        if end <= start:
+            end = start + _PIECE
+        pieces.append(pattern.sub(MASK, text[start:end]))
+        start = end
+    return "".join([*pieces, pattern.sub(MASK, text[start:])])
+
+
 def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> bool:
     """Whether `mask` may change ``text``, or any text in the data whose JSON it is; False is certain."""
     if rules != "standard":
@@ -124,7 +139,7 @@ def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, err
     if rules == "none" or not text:
         return text
     if rules != "standard":
-        return _declared(rules).sub(MASK, text) if rules else text
+        return _in_pieces(_declared(rules), text) if rules else text
     lower = text.lower()
     for word, hint, pattern, second in _SHAPES_OF_ERRORS if error else _SHAPES:
         if word in lower and hint(lower) and second(lower):
