@@ -22,9 +22,9 @@ from typing import Final, TextIO
 VERSION: Final = "v1.76.0"
 """The tag of Jaeger 2.13.0; its modules are numbered on from those of Jaeger 1."""
 PACKAGE: Final = "github.com/jaegertracing/jaeger/cmd/jaeger"
-LEAST_GO: Final = (1, 25)
+LEAST_GO: Final = (1, 24)
 """What its go.mod file asks for."""
-INSTALL_GO: Final = "install Go 1.25 or newer from https://go.dev/dl/ and put it on the PATH"
+INSTALL_GO: Final = "install Go 1.24 or newer from https://go.dev/dl/ and put it on the PATH"
 _TAIL: Final = 25
 """Lines of a failed build's log that are shown."""
 _PAUSE: Final = 30.0
@@ -82,7 +82,7 @@ def _go() -> str:
     if told.returncode or found is None:
         raise BuildError(f"`{go} version` does not say which Go it is: {(told.stderr or told.stdout).strip()}")
     if (int(found.group(1)), int(found.group(2))) < LEAST_GO:
-        raise BuildError(f"`{go}` is {found.group(0)}, Jaeger needs 1.25 or newer\nhint: {INSTALL_GO}")
+        raise BuildError(f"`{go}` is {found.group(0)}, Jaeger needs 1.24 or newer\nhint: {INSTALL_GO}")
     return go
 
 
@@ -140,7 +140,7 @@ def main() -> int:
         prog="collector_config/jaeger.py",
         description="Finds or builds Jaeger, with which the queries of QUERIES.md are tested, and prints its path as "
         "the last line on standard output. Start it with: PATH --config collector_config/jaeger.yaml",
-        epilog=f"Needs Go 1.25 or newer for building. The build is kept in {cache()}; remove the folder to be rid of "
+        epilog=f"Needs Go 1.24 or newer for building. The build is kept in {cache()}; remove the folder to be rid of "
         "it.",
     )
     parser.add_argument("--find", action="store_true", help="only look: exit 1 where it is not built")
