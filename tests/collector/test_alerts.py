@@ -20,10 +20,11 @@ pytest.importorskip("promql_parser", reason="needs the extra `test`: make instal
 
 from collector_config.grafana.make_dashboard import dashboard
 from demo.__main__ import HERE, environment, start
-from tests.support.collector import free_port, until
+from tests.support.collector import Collector, free_port, until
 from tests.support.monitoring import Heard, Monitoring
-from tests.support.promql import on_a_dashboard
+from tests.support.promql import COLLECTOR, on_a_dashboard
 from tests.support.serving import KEY
+from tests.support.spans import logs, pairs
 
 EMPTY: Final = {
     "Agents that say they are blocked",
@@ -135,6 +136,35 @@ def test_the_dashboard_shows_it(incident: Monitoring) -> None:
         if panel["type"] != "row"
     }
     assert {title for title, found in answers.items() if not all(found)} <= EMPTY
+
+
+def test_what_the_collector_counts_is_told_without_a_detector(tmp_path: Path) -> None:
+    """`metrics.yaml` alone: its first loop event is an alert, under the agent's service and marked with who counted."""
+    finding = {
+        "loopguard.finding.kind": "cycle", "loopguard.finding.action": "stop", "gen_ai.tool.name": "search_logs",
+        "gen_ai.agent.name": "triage",
+    }  # fmt: skip
+    request = logs([("loopguard.finding", finding)])
+    request.resource_logs[0].resource.attributes.extend(pairs({"service.name": "support"}))
+    with Collector(tmp_path / "collector", "metrics.yaml") as collector:
+        pages = {
+            "loopguard-metrics": collector.variables["PROMETHEUS_ADDRESS"],
+            "otel-collector": f"127.0.0.1:{collector.variables['TELEMETRY_PORT']}",
+        }
+        with Monitoring(tmp_path, pages) as monitoring:
+            monitoring.until("count(up == 1) == 2")
+            collector.send(request)
+            heard = monitoring.until_heard(lambda one: one.name == "LoopguardAgentStuck", "the stuck agent is told")
+    assert (heard.labels["job"], heard.labels["counted_by"]) == ("support", "collector")
+    assert heard.annotations["summary"] == "agent stuck: search_logs of triage (cycle)"
+
+
+def test_the_collectors_own_metrics_are_spelt_so(tmp_path: Path) -> None:
+    """Its queues, one of them to the detector, are on its page with the labels that rules and dashboard read."""
+    with Collector(tmp_path, "gateway.yaml") as gateway:
+        for name in ("otelcol_exporter_queue_size", "otelcol_exporter_queue_capacity"):
+            assert COLLECTOR[name] == {"exporter", "data_type"}
+            assert f'{name}{{data_type="traces",exporter="otlp_grpc/detector"}}' in gateway.telemetry()
 
 
 def test_a_detector_that_is_killed_wakes_somebody_until_it_is_back(detector: Detector, monitoring: Monitoring) -> None:
