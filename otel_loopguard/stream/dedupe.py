@@ -62,7 +62,23 @@ def merge(held: Sequence[Held]) -> tuple[list[Merged], list[Question]]:
 
 def alone(held: Held) -> Merged:
     """The call of a record that waits by itself: what `merge` says of it, which has nothing to compare it with."""
-    return _combined([held])
+    record = held.record
+    if record.is_event or held.indexes or record.call.start_ns != record.start_ns:
+        return _combined([held])
+    number = number_of(record)
+    trace_id, span_id = record.trace_id, record.span_id
+    around = record.enclosing_span_id or record.parent_span_id
+    return Merged(
+        record,
+        held.arrived,
+        held.index,
+        (held.index,),
+        held.copies,
+        () if number is None else (number,),
+        ((trace_id, span_id),) if span_id else (),
+        ((trace_id, around),) if around and around != span_id else (),
+        tags=held.tags,
+    )
 
 
 # One span ---------------------------------------------------------------------------------------------------------
@@ -259,9 +275,9 @@ def _by_likeness(clusters: _Clusters) -> None:
             continue
         call = record.call
         key = (record.process_id, call.call_id, call.turn, call.tool, call.fingerprint, call.key_id, record.start_ns)
-        first = clusters.nodes[seen.setdefault(key, index)].record
-        if first is not record and _copies_agree(first, record):
-            clusters.join(seen[key], index)
+        first = seen.setdefault(key, index)
+        if first != index and _copies_agree(clusters.nodes[first].record, record):
+            clusters.join(first, index)
 
 
 def _copies_agree(one: CallRecord, other: CallRecord) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from otel_loopguard.core.call import OutcomeKind
 from otel_loopguard.core.decision import Finding, NudgeOutcome, Progress, Verdict
 
@@ -26,8 +28,7 @@ DOUBTS: dict[Doubt, str] = {
 """What each doubt means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(msgspec.Struct, frozen=True, gc=False):
     """One call, judged: several records of it count once."""
 
     run_id: str

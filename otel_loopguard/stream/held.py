@@ -24,6 +24,8 @@ class Held(msgspec.Struct, gc=False):
     copies: int = 1
     indexes: tuple[int, ...] = ()
     """Where it stands for several records of one span: all their indexes."""
+    tags: tuple[int, ...] = ()
+    """What tells its call from others (`settled.tags_of`)."""
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +56,8 @@ class Merged(msgspec.Struct, gc=False):
     """Trace and span ids of the tool spans around it that are not its own."""
     heard: bool = False
     """Only log events told of it."""
+    tags: tuple[int, ...] = ()
+    """Of its record, where there is only one."""
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):

@@ -18,16 +18,15 @@ from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, cal
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
-from otel_loopguard.stream.dedupe import alone, merge
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
-from otel_loopguard.stream.held import Held, Merged, Number
+from otel_loopguard.stream.held import Merged, Number
 from otel_loopguard.stream.line import Line, Met
 from otel_loopguard.stream.numbering import Numbering
-from otel_loopguard.stream.order import arrange
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.run_state import LineState, RunState, met_of, pack_run, state_of, unpack_run
-from otel_loopguard.stream.settled import Settled
+from otel_loopguard.stream.settled import Settled, tags_of
 from otel_loopguard.stream.totals import Totals
+from otel_loopguard.stream.waiting import Waiting
 
 __all__ = ["MAX_LINES", "Run"]
 
@@ -55,9 +54,7 @@ class Run:
         self._lines: dict[tuple[str, str], Line] = {}
         self.dropped = 0
         """Histories that were forgotten because there were too many."""
-        self._held: list[Held] = []
-        self._same: dict[CallRecord, Held] = {}
-        self._arrivals = 0
+        self._waiting = Waiting(lateness)
         self._numbering = Numbering()
         self._settled = Settled()
         self._place = 0
@@ -70,10 +67,15 @@ class Run:
 
     def on_record(self, record: CallRecord, now: int) -> list[RunEvent]:
         """Take in one record of a call; what is said may be about any earlier one."""
-        known = self._settled.knows(record)
+        tags = tags_of(record)
+        known = self._settled.knows(record, tags)
         if known == "conflict":
-            return [*self._doubt("conflict", record), *self._hold(record, now)]
-        return self.on_time(now) if known == "copy" else self._hold(record, now)
+            events = [*self._doubt("conflict", record)]
+            self._waiting.add(record, now, tags)
+            return events + self.on_time(now)
+        if not known:
+            self._waiting.add(record, now, tags)
+        return self.on_time(now)
 
     def on_end(self, reason: str, now: int) -> None:
         """The run has ended, for a recorded ``reason`` or ""; it is reported once its last records may have come."""
@@ -83,7 +85,8 @@ class Run:
     def on_time(self, now: int) -> list[RunEvent]:
         """Judge what has waited long enough."""
         events: list[RunEvent] = []
-        if self._held and self._held[0].arrived + self._lateness <= now:
+        due = self._waiting.due()
+        if due is not None and due <= now:
             events += self._settle(now)
         if self._ending is not None and self._ending[0] <= now:
             events += self._close(self._ending[1])
@@ -106,8 +109,8 @@ class Run:
                 pack_memory(self._memory),
                 lines,
                 self.dropped,
-                self._held,
-                self._arrivals,
+                self._waiting.held,
+                self._waiting.arrivals,
                 self._numbering.state(),
                 self._settled.state(),
                 self._place,
@@ -129,9 +132,8 @@ class Run:
             history = unpack_history(one.history, run._memory)
             recent = [met_of(met) for met in one.recent]
             run._lines[one.agent, one.scope] = Line.from_state(one.agent, history, recent, one.stretches)
-        run.dropped, run._arrivals, run._place = state.dropped, state.arrivals, state.place
-        run._held = state.held
-        run._same = {held.record: held for held in state.held if _is_identified(held.record)}
+        run.dropped, run._place = state.dropped, state.place
+        run._waiting = Waiting(lateness, state.held, state.arrivals)
         run._numbering = Numbering.from_state(state.numbering)
         run._settled = Settled.from_state(state.settled)
         run._totals = Totals.from_state(state.totals)
@@ -142,38 +144,18 @@ class Run:
 
     def due(self) -> int | None:
         """When the run wants to be woken; None while nothing waits."""
-        waits = [] if self._ending is None else [self._ending[0]]
-        if self._held:
-            waits.append(self._held[0].arrived + self._lateness)
-        return min(waits, default=None)
+        waits = self._waiting.due()
+        if self._ending is None:
+            return waits
+        return self._ending[0] if waits is None else min(waits, self._ending[0])
 
-    # Waiting ------------------------------------------------------------------------------------------------------
-
-    def _hold(self, record: CallRecord, now: int) -> list[RunEvent]:
-        identified = _is_identified(record)
-        copy = self._same.get(record) if identified else None
-        if copy is not None:
-            copy.copies += 1
-        else:
-            held = Held(record, now, self._arrivals)
-            self._arrivals += 1
-            self._held.append(held)
-            if identified:
-                self._same[record] = held
-        return self.on_time(now)
+    # Calls ----------------------------------------------------------------------------------------------------------
 
     def _settle(self, now: int) -> list[RunEvent]:
-        merged, questions = merge(self._held) if len(self._held) > 1 else ([alone(self._held[0])], [])
-        ordered, more = arrange(merged)
-        ripe = [index for index, call in enumerate(ordered) if call.arrived + self._lateness <= now]
-        released = ordered[: ripe[-1] + 1]
-        gone = {index for call in released for index in call.indexes}
-        self._held = [held for held in self._held if held.index not in gone]
-        self._same = {record: held for record, held in self._same.items() if held.index not in gone}
+        released, questions = self._waiting.take(now)
         events: list[RunEvent] = []
-        for question in (*questions, *more):
-            if question.index in gone:
-                events += self._doubt(question.kind, question.record)
+        for question in questions:
+            events += self._doubt(question.kind, question.record)
         calls = [call for call in released if self._is_call(call)]
         for call in calls:
             self._numbering.know(call)
@@ -329,11 +311,6 @@ class Run:
             yield from self._leave(line)
         totals = self._totals
         yield RunEnd(self.run_id, reason, totals.calls, totals.repeat_max, totals.progressed, totals.wasted_calls)
-
-
-def _is_identified(record: CallRecord) -> bool:
-    """Whether equal records are copies, and not two calls of which little is known."""
-    return bool(record.span_id) or record.sequence is not None
 
 
 def _is_marked(record: CallRecord) -> bool:

@@ -28,7 +28,8 @@ __all__ = [
     "unpack_run",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""2: what is remembered of judged calls takes half the bytes; of version 1 it is left out."""
 
 _TRACE_ID: Final = re.compile("[0-9a-f]{32}")
 _SPAN_ID: Final = re.compile("[0-9a-f]{16}")
@@ -80,7 +81,7 @@ class RunState(msgspec.Struct, array_like=True):
     arrivals: int
     numbering: NumberingState
     settled: bytes
-    """Tags of 64 bits, then what each stands for, of 32 bits."""
+    """Of `Settled`."""
     place: int
     totals: tuple[int, int, int, bool, bool]
     doubted: list[tuple[Doubt, str]]
@@ -89,6 +90,7 @@ class RunState(msgspec.Struct, array_like=True):
     ending: tuple[int, str] | None
 
 
+_NOTHING_SETTLED: Final = bytes(2)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(RunState)
 
@@ -105,12 +107,15 @@ def unpack_run(data: bytes) -> RunState:
             f"a run of version {data[0]}, which a newer release wrote; this one reads up to {VERSION}, "
             "so use that release or start with an empty state"
         )
-    if data[:1] != bytes([VERSION]):
+    if data[:1] not in (b"\1", bytes([VERSION])):
         raise StateError("not a run")
     try:
-        return _DECODER.decode(data[1:])
+        state = _DECODER.decode(data[1:])
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise StateError("a run that is damaged") from None
+    if data[:1] == b"\1":
+        state.settled = _NOTHING_SETTLED
+    return state
 
 
 def state_of(met: Met) -> MetState:

@@ -1,13 +1,14 @@
 """What a run remembers of calls that it has judged: enough to know a copy that comes late.
 
-Not the calls: each is a few 64-bit tags with a 32-bit tag of its content, and the oldest are forgotten.
+Not the calls: each is a few 48-bit tags with a 32-bit tag of its content, and the oldest are forgotten.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
 from typing import Final, Literal
 from zlib import crc32
 
@@ -16,7 +17,7 @@ from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.held import Merged
 from otel_loopguard.stream.record import CallRecord
 
-__all__ = ["Settled"]
+__all__ = ["Settled", "tags_of"]
 
 _LIMIT: Final = 256
 """Tags: about a hundred calls."""
@@ -24,63 +25,76 @@ _LIMIT: Final = 256
 _UNKNOWN: Final = 0
 """The content tag of a call whose arguments are not known: it contradicts nothing."""
 
+_TAG_BYTES: Final = 6
+_TAG: Final = (1 << 8 * _TAG_BYTES) - 1
+"""48 bits: a tag of a new record is that of another call by chance once in 10^11 records."""
+_MIX: Final = 0x9E3779B97F4A7C15
+_MIX_TOO: Final = 0xC2B2AE3D27D4EB4F
+"""Odd numbers without a pattern (the golden ratio's, and a prime of xxHash): ids that are counted spread by them."""
+_TRACE_DIGITS: Final = 32
+_SPAN_DIGITS: Final = 16
+_SERIES: Final = 4096
+"""Processes and agents whose part of a number's tag is kept ready."""
 
-_TAG_BYTES: Final = 12
+Tags = tuple[int, ...]
 
 
 class Settled:
     """The identities of judged calls, newest last."""
 
+    __slots__ = ("_content",)
+
     def __init__(self) -> None:
         self._content: dict[int, int] = {}
 
     def state(self) -> bytes:
-        """All of it as bytes."""
-        count = len(self._content)
-        return struct.pack(f">{count}Q{count}I", *self._content, *self._content.values())
+        """All of it as bytes: how many tags each content has, the contents, the tags."""
+        groups = [(content, sum(1 for _ in tags)) for content, tags in groupby(self._content.values())]
+        counts = [(content, min(255, count - done)) for content, count in groups for done in range(0, count, 255)]
+        return b"".join((
+            struct.pack(">H", len(counts)),
+            bytes(count for _, count in counts),
+            struct.pack(f">{len(counts)}I", *(content for content, _ in counts)),
+            *(tag.to_bytes(_TAG_BYTES, "big") for tag in self._content),
+        ))  # fmt: skip
 
     @classmethod
     def from_state(cls, state: bytes) -> Settled:
         """What bytes were made of; raises `StateError`."""
-        count, rest = divmod(len(state), _TAG_BYTES)
-        if rest:
-            raise StateError("a run that is damaged")
-        numbers = struct.unpack(f">{count}Q{count}I", state)
         settled = cls()
-        settled._content = dict(zip(numbers[:count], numbers[count:], strict=True))
+        try:
+            (groups,) = struct.unpack_from(">H", state)
+            counts = state[2 : 2 + groups]
+            contents = struct.unpack_from(f">{groups}I", state, 2 + groups)
+        except struct.error:
+            raise StateError("a run that is damaged") from None
+        place = 2 + 5 * groups
+        if len(state) != place + _TAG_BYTES * sum(counts):
+            raise StateError("a run that is damaged")
+        for count, content in zip(counts, contents, strict=True):
+            for _ in range(count):
+                settled._content[int.from_bytes(state[place : place + _TAG_BYTES], "big")] = content
+                place += _TAG_BYTES
         return settled
 
     def add(self, call: Merged) -> None:
         """A call has been judged."""
-        content = _content(call.record)
-        tags = [_span(*span) for span in call.spans]
-        tags += [_tag("number", one.process_id, one.agent, str(one.sequence)) for one in call.numbers]
-        tags += _call_id(call.record)
-        for tag in tags:
-            self._content.pop(tag, None)
-            self._content[tag] = content
-        while len(self._content) > _LIMIT:
-            del self._content[next(iter(self._content))]
+        content, held = _content(call.record), self._content
+        for tag in call.tags or _tags_of_call(call):
+            if held.pop(tag, None) is None and len(held) >= _LIMIT:
+                del held[next(iter(held))]
+            held[tag] = content
 
-    def knows(self, record: CallRecord) -> Literal["", "copy", "conflict"]:
-        """Whether a record is a late copy of a judged call, or contradicts one."""
-        if record.span_id and not record.is_event:
-            found = self._content.get(_span(record.trace_id, record.span_id))
-            if found is not None:
-                return "copy" if _agree(found, record) else "conflict"
-        for tag in self._others(record):
-            found = self._content.get(tag)
+    def knows(self, record: CallRecord, tags: Tags) -> Literal["", "copy", "conflict"]:
+        """Whether a record with its tags (`tags_of`) is a late copy of a judged call, or contradicts one."""
+        held = self._content
+        if not held:
+            return ""
+        for tag in tags:
+            found = held.get(tag)
             if found is not None:
                 return "copy" if _agree(found, record) else "conflict"
         return "copy" if self._is_inner(record) else ""
-
-    @staticmethod
-    def _others(record: CallRecord) -> Iterator[int]:
-        number = number_of(record)
-        if number is not None:
-            yield _tag("number", number.process_id, number.agent, str(number.sequence))
-        if not record.is_event:
-            yield from _call_id(record)
 
     def _is_inner(self, record: CallRecord) -> bool:
         """Whether the record is a layer inside a judged call of the same tool and arguments."""
@@ -89,6 +103,27 @@ class Settled:
             return False
         found = self._content.get(_span(record.trace_id, outer))
         return found is not None and _agree(found, record) and _UNKNOWN not in (found, _content(record))
+
+
+def tags_of(record: CallRecord) -> Tags:
+    """What tells a record's call from others: its span, its number, its call id within a turn.
+
+    Of a record that has neither span nor number, all that it has in common with its copies.
+    """
+    number = number_of(record)
+    numbers = () if number is None else (_number(number.process_id, number.agent, number.sequence),)
+    if record.is_event:
+        return numbers
+    if record.span_id:
+        return (_span(record.trace_id, record.span_id), *numbers, *_call_id(record))
+    return (*numbers, *_call_id(record), *(() if numbers else _likeness(record)))
+
+
+def _tags_of_call(call: Merged) -> Tags:
+    tags = [_span(*span) for span in call.spans]
+    tags += [_number(one.process_id, one.agent, one.sequence) for one in call.numbers]
+    tags += _call_id(call.record)
+    return tuple(tags) if call.spans or call.numbers else (*tags, *_likeness(call.record))
 
 
 def _agree(content: int, record: CallRecord) -> bool:
@@ -104,17 +139,42 @@ def _content(record: CallRecord) -> int:
 
 
 def _span(trace_id: str, span_id: str) -> int:
+    if len(trace_id) == _TRACE_DIGITS and len(span_id) == _SPAN_DIGITS:
+        try:
+            return (int(trace_id, 16) * _MIX + int(span_id, 16) * _MIX_TOO >> 16) & _TAG
+        except ValueError:  # no hex digits
+            pass
     return _tag("span", trace_id, span_id)
 
 
-def _call_id(record: CallRecord) -> list[int]:
+def _number(process_id: str, agent: str, sequence: int) -> int:
+    return _series(process_id, agent) + sequence * _MIX & _TAG
+
+
+@lru_cache(maxsize=_SERIES)
+def _series(process_id: str, agent: str) -> int:
+    return _tag("number", process_id, agent)
+
+
+def _call_id(record: CallRecord) -> Tags:
     call = record.call
     if call.call_id is None or call.turn is None:
-        return []
-    return [_tag("call", record.process_id, call.call_id, repr(call.turn))]
+        return ()
+    return (_tag("call", record.process_id, call.call_id, repr(call.turn)),)
+
+
+def _likeness(record: CallRecord) -> Tags:
+    call = record.call
+    if record.start_ns is None or (call.fingerprint is None and call.call_id is None):
+        return ()
+    outcome = record.outcome
+    parts = (
+        record.process_id, call.call_id, call.turn, call.tool, call.fingerprint, call.key_id, record.start_ns,
+        record.end_ns, outcome.kind, outcome.fingerprint,
+    )  # fmt: skip
+    return (_tag("alike", repr(parts)),)
 
 
 def _tag(*parts: str) -> int:
-    """64 bits: of a hundred tags two are equal by chance once in 10^15 runs."""
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(text, digest_size=_TAG_BYTES).digest(), "big")

@@ -1,0 +1,112 @@
+"""Records that wait: what the short way says of them is what the rules say."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from otel_loopguard.stream.dedupe import merge
+from otel_loopguard.stream.held import Held, Merged
+from otel_loopguard.stream.order import arrange, by_start
+from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.settled import Settled, tags_of
+from otel_loopguard.stream.waiting import Waiting
+from tests.support.call_records import record
+
+WAIT = 3
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[tuple[int, CallRecord]]:
+    """Records with the times between them: most have nothing in common, some are copies, layers or contradict."""
+    found: list[tuple[int, CallRecord]] = []
+    for number in range(1, draw(st.integers(1, 9))):
+        rare = draw(st.integers(0, 5)) == 0
+        one = record(
+            draw(st.sampled_from(["look", "edit"])),
+            draw(st.sampled_from(["a", "b", None])),
+            "r",
+            span=draw(st.sampled_from([f"{number:016x}", f"{number - 1:016x}" if rare else ""])),
+            inside=draw(st.sampled_from(["f" * 16, f"{number - 1:016x}" if rare else "e" * 16])),
+            number=draw(st.sampled_from([number, None, number - 2 if rare else number])),
+            process=draw(st.sampled_from(["", "p1", "p2"])),
+            call_id=draw(st.sampled_from([None, f"c{number}", "c1" if rare else None])),
+            turn=draw(st.sampled_from([None, number, "t" if rare else number])),
+            agent=draw(st.sampled_from(["", "one"])),
+            start=draw(st.sampled_from([number, 5 if rare else number, None])),
+            event=rare and draw(st.booleans()),
+        )
+        found += [(draw(st.integers(0, 2)), one)] * (2 if rare and draw(st.booleans()) else 1)
+    return found
+
+
+def bare(call: Merged) -> Merged:
+    """A call without its tags: they are kept only to be made once."""
+    return replace(call, tags=())
+
+
+@given(records())
+def test_the_short_way_is_the_rules_way(calls: list[tuple[int, CallRecord]]) -> None:
+    """Whatever waits, the calls that are given back are those that merging and arranging all of it gives."""
+    waiting = Waiting(WAIT)
+    now = 0
+    for pause, one in calls:
+        now += pause
+        waiting.add(one, now, tags_of(one))
+        held = [replace(other) for other in waiting.held]
+        merged, _ = merge(held)
+        ordered, _ = arrange(merged)
+        ripe = [place for place, call in enumerate(ordered) if call.arrived <= now - WAIT]
+        due = waiting.due()
+        assert due == min(other.arrived for other in held) + WAIT
+        if due <= now:
+            expected = ordered[: ripe[-1] + 1] if ripe else []
+            assert [bare(call) for call in waiting.take(now)[0]] == [bare(call) for call in expected]
+            assert sum(len(call.indexes) for call in expected) + len(waiting.held) == len(held)
+
+
+@given(records())
+def test_restored_records_wait_as_before(calls: list[tuple[int, CallRecord]]) -> None:
+    """What waits may be saved at any moment: the rest is taken in and given back the same."""
+    one, other = Waiting(WAIT), Waiting(WAIT)
+    for place, (_, call) in enumerate(calls):
+        one.add(call, place, tags_of(call))
+        other = Waiting(WAIT, [replace(held) for held in other.held], other.arrivals)
+        other.add(call, place, tags_of(call))
+    assert one.take(100) == other.take(100)
+
+
+def test_order_by_start_gives_way_to_numbers_and_turns() -> None:
+    """Numbers against the starts, and a turn in two pieces, are for the rules to order."""
+    first, second, third = (
+        Held(record("look", "a", span=f"{n:016x}", number=n, process="p", start=n, turn=n), n, n) for n in (1, 2, 3)
+    )
+    assert by_start([second, third, first]) == [first, second, third]
+    backwards = replace(third, record=replace(third.record, sequence=1))
+    assert by_start([second, backwards]) is None
+    split = replace(third, record=replace(third.record, call=replace(third.record.call, turn=1)))
+    assert by_start([first, second, split]) is None
+
+
+def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
+    """A judged call's copy is known by span, number or call id; one without any, by being alike in every respect."""
+    whole = record("look", "a", "r", span="1" * 16, number=4, process="p", call_id="c", turn="t", start=1)
+    nameless = record("look", "b", "r", call_id="c", start=9)
+    settled = Settled()
+    for call in (whole, nameless):
+        (merged,), _ = merge([Held(call, 0, 0)])
+        settled.add(merged)
+    settled = Settled.from_state(settled.state())
+    copies = [
+        whole,
+        replace(whole, sequence=None, process_id="p"),
+        record("look", "a", "r", span="2" * 16, number=4, process="p"),
+        record("look", "a", "r", span="2" * 16, process="p", call_id="c", turn="t"),
+        nameless,
+    ]
+    assert [settled.knows(one, tags_of(one)) for one in copies] == ["copy"] * 5
+    assert settled.knows(record("look", "z", "r", span="1" * 16), tags_of(copies[0])) == "conflict"
+    others = [record("look", "b", "r", call_id="c", start=10), record("look", "a", "r", span="1" * 16)]
+    others[1] = replace(others[1], trace_id="2" * 32)
+    assert [settled.knows(one, tags_of(one)) for one in others] == ["", ""]
