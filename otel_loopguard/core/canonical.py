@@ -17,13 +17,17 @@ from .form.placeholder import withheld
 from .form.plain import plain
 from .form.uniform import uniform
 from .form.unknown import MAX_BYTES, Unknown, UnreadableError
+from .form.vast import may_be_vast
 from .policy import ArgumentRules
 
 __all__ = ["Pairs", "Unknown", "canonical", "encode", "load", "load_and_encode", "plain_encode", "plain_load"]
 
 
 def canonical(value: object, rules: ArgumentRules) -> bytes | Unknown:
-    """Canonical bytes of arguments as handed over, under the rules of their tool. Never raises."""
+    """Canonical bytes of arguments as handed over, under the rules of their tool. Never raises.
+
+    What is held in several places is written out in each of them, however often that is; `load_and_encode` bounds it.
+    """
     plan = _plans.get(id(rules))
     if plan is None or plan.rules is not rules:
         plan = _plan_of(rules)
@@ -42,7 +46,7 @@ def load(value: object) -> object:
     where a float would lose; `Pairs` for an object that names a key twice. A text that is JSON is what it says, any
     other text is itself.
     """
-    return _loaded(value, native_read(value))
+    return _loaded(value, None if may_be_vast(value) else native_read(value))
 
 
 def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
@@ -53,7 +57,7 @@ def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
 def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes | Unknown]:
     """What `load` and then `encode` give, at less cost than both. Never raises."""
     plan = _plan_of(rules)
-    read = native_read(value)
+    read = None if may_be_vast(value) else native_read(value)
     data = _loaded(value, read)
     found = plan.native(read) if read is not None and plan.simple and not isinstance(data, Unknown) else None
     return data, _encoded(data, plan) if found is None else found

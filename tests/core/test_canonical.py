@@ -482,6 +482,19 @@ def test_hostile_objects_are_unknown(wrap: Callable[[object], object]) -> None:
     assert form(wrap(Hostile())) == "unknown: absent"
 
 
+@pytest.mark.parametrize("wrap", [lambda one: [one, one], lambda one: {"a": one, "b": one}, lambda one: [(one, one)]])
+def test_what_is_held_in_many_places_is_not_written_out_without_bound(wrap: Callable[[object], object]) -> None:
+    """Sixty levels that each hold the one below twice are a few objects in memory, and more than fits any form."""
+    value: object = ["x"]
+    for _ in range(60):
+        value = wrap(value)
+    for found in (load(value), *load_and_encode(value, STANDARD)):
+        assert isinstance(found, Unknown)
+        assert found.reason == "too_large"
+    row = [0] * 10
+    assert load([row, row]) == [row, row]
+
+
 def test_cycles_end() -> None:
     """An object that holds itself is endless, so too large."""
     ring: dict[str, object] = {}
