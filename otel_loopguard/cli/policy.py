@@ -169,8 +169,9 @@ def _read(file: str) -> PolicyReading:
 
     with click.open_file(file, "rb") as stream:
         content = stream.read(4 * MAX_CHARACTERS + 4)  # bytes of the longest text and one character more
+    is_cut = len(content) > 4 * MAX_CHARACTERS  # perhaps within a character
     try:
-        return read_policy(content.decode("utf-8-sig"))
+        return read_policy(content.decode("utf-8-sig", "ignore" if is_cut else "strict"))
     except UnicodeDecodeError as error:
         line, before = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start)
         problem = PolicyError("not UTF-8 text, save the file as UTF-8", line=line, column=error.start - before)

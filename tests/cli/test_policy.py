@@ -95,6 +95,7 @@ def test_check_for_programs() -> None:
         (GOOD.encode("utf-16"), "-:1:1: error: not UTF-8 text, save the file as UTF-8 - at `$`"),
         (b"\xef\xbb\xbfwidnow: 1", "-:1:1: error: unknown key `widnow`"),
         (b"x" * (4 * MAX_CHARACTERS + 99), f"-: error: expected at most {MAX_CHARACTERS} characters"),
+        ("\N{EURO SIGN}".encode() * 2 * MAX_CHARACTERS, f"-: error: expected at most {MAX_CHARACTERS} characters"),
         (b"a: [", "-:1:5: error: not YAML: "),
     ],
 )

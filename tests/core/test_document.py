@@ -106,7 +106,7 @@ def test_every_node_knows_its_place() -> None:
         ("[" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep - at `$`", 1, MAX_DEPTH + 1),
         ('a: "\\U99999999"', "not YAML: an escape or a directive that cannot be read - at `$`", None, None),
         (f"%YAML {'1' * 5000}.1\n---\na", "not YAML: an escape or a directive that cannot be read", None, None),
-        ("x" * (MAX_CHARACTERS + 1), "expected at most 262144 characters, got 262145", None, None),
+        ("x" * (MAX_CHARACTERS + 1), "expected at most 262144 characters, got more, let `match`", None, None),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(text: str, words: str, line: int | None, column: int | None) -> None:

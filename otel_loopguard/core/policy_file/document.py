@@ -238,7 +238,7 @@ def read_document(text: str) -> Node:
     or tags of its own, or is larger, deeper or more aliased than the bounds of this module.
     """
     if len(text) > MAX_CHARACTERS:
-        message = f"expected at most {MAX_CHARACTERS} characters, got {len(text)}"
+        message = f"expected at most {MAX_CHARACTERS} characters, got more, let `match` describe tools that are alike"
         raise PolicyError(message)
     try:
         return _Builder().build(yaml.parse(_without_tabs(text), Loader=yaml.SafeLoader))
