@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, NamedTuple
 
+from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import LoopDetected
 
 from ._answer import Allow, Call, Nudge, Refuse, message_of, text_of, with_words
@@ -29,6 +30,8 @@ class Answer(NamedTuple):
     call: Asked
     text: str
     is_error: bool
+    raised: BaseException | None = None
+    """The exception of its tool that is to pass; the text says only that there was one."""
 
 
 class Answered(NamedTuple):
@@ -36,6 +39,8 @@ class Answered(NamedTuple):
 
     answers: list[Answer]
     stop: LoopDetected | None
+    raised: BaseException | None
+    """The first exception that is to pass, when every call that was dispatched has ended."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +53,42 @@ class Session:
     agent: str | None = None
     on_error: Callable[[Exception], str] | None = None
     """Makes the model's text of an exception; None lets exceptions through."""
+    offers_report: bool = False
+    """The model is offered the tool `report_blocked`; it is answered in any case."""
     own_run: str = field(default_factory=lambda: f"loop-{token_hex(8)}")
     """The run where nothing names one: a session is one conversation."""
 
+    def tool(self, name: str) -> Callable[..., Any] | None:
+        """The function of a tool; None where there is none of that name."""
+        if name in self.tools:
+            return self.tools[name]
+        return self.guard.report_blocked if name == REPORT_BLOCKED else None
+
 
 def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:
-    """Answer the calls of a decision, one after the other."""
+    """Answer the calls of a decision, one after the other. What follows an exception that is to pass does not run."""
     decisions, stop = _judged(session, calls)
-    answers = []
+    answers: list[Answer] = []
+    has_raised = False
     for call, decision in zip(calls, decisions, strict=True):
         if not isinstance(decision, Allow):
             answers.append(_without_dispatch(call, decision))
             continue
-        arguments, problem = _read(session, call)
-        if problem:
+        if has_raised:
+            answers.append(_withdrawn(session, call, decision.call))
+            continue
+        tool, arguments, problem = _read(session, call)
+        if tool is None:
             answers.append(_refused(session, call, decision.call, problem))
             continue
         try:
             with session.guard.inside(decision.call):
-                result = session.tools[call.tool](**arguments)
-            answers.append(_finished(session, call, decision.call, result))
+                result = tool(**arguments)
         except BaseException as error:  # noqa: BLE001 - it goes on, unless the application wants a text
             answers.append(_failed(session, call, decision.call, error))
+            has_raised = answers[-1].raised is not None
+        else:
+            answers.append(_finished(session, call, decision.call, result))
     return _ended(session, answers, stop)
 
 
@@ -80,17 +99,21 @@ async def dispatch_async(session: Session, calls: Sequence[Asked]) -> Answered:
     async def one(call: Asked, decision: Allow | Nudge | Refuse) -> Answer:
         if not isinstance(decision, Allow):
             return _without_dispatch(call, decision)
-        arguments, problem = _read(session, call)
-        if problem:
+        tool, arguments, problem = _read(session, call)
+        if tool is None:
             return _refused(session, call, decision.call, problem)
         try:
             with session.guard.inside(decision.call):
-                result = session.tools[call.tool](**arguments)
+                result = tool(**arguments)
                 result = await result if inspect.isawaitable(result) else result
-            return _finished(session, call, decision.call, result)
+        except (KeyboardInterrupt, SystemExit) as error:
+            session.guard.failed(decision.call, error)  # these end the event loop by themselves
+            raise
         except BaseException as error:  # noqa: BLE001
             return _failed(session, call, decision.call, error)
+        return _finished(session, call, decision.call, result)
 
+    # One that is cancelled answers that it was: when all are cancelled together, the waiting itself is what raises.
     answers = await asyncio.gather(*(one(*both) for both in zip(calls, decisions, strict=True)))
     return _ended(session, list(answers), stop)
 
@@ -102,7 +125,7 @@ def _judged(session: Session, calls: Sequence[Asked]) -> tuple[list[Allow | Nudg
         turn=current_step() or new_step(),
         run=session.run,
         agent=session.agent,
-        tools=session.tools,
+        tools=[*session.tools, REPORT_BLOCKED] if session.offers_report else session.tools,
         default_run=session.own_run,
     )
     return judged.decisions, judged.stop
@@ -114,24 +137,32 @@ def _without_dispatch(call: Asked, decision: Nudge | Refuse) -> Answer:
     return Answer(call, decision.text, is_error=True)
 
 
-def _read(session: Session, call: Asked) -> tuple[dict[str, Any], str]:
-    """The arguments to call with, or what is wrong with the call."""
-    if call.tool not in session.tools:
-        known = ", ".join(f"`{name}`" for name in session.tools)
-        return {}, f"There is no tool `{call.tool}`; there is {known}."
+def _withdrawn(session: Session, call: Asked, held: Call) -> Answer:
+    session.guard.withdraw(held)
+    return Answer(call, "Not run: another call of the same step failed.", is_error=True)
+
+
+def _read(session: Session, call: Asked) -> tuple[Callable[..., Any] | None, dict[str, Any], str]:
+    """The tool and the arguments to call it with, or what is wrong with the call."""
+    tool = session.tool(call.tool)
+    if tool is None:
+        known = ", ".join(f"`{name}`" for name in session.tools) or "none"
+        return None, {}, f"There is no tool `{call.tool}`; there is {known}."
     arguments = call.arguments
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
-        except ValueError:
-            return {}, f"The arguments of `{call.tool}` are no JSON."
-    if not isinstance(arguments, Mapping):
-        return {}, f"The arguments of `{call.tool}` are no JSON object."
-    return dict(arguments), ""
+        except (ValueError, RecursionError):
+            return None, {}, f"The arguments of `{call.tool}` are no JSON."
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
+        return None, {}, f"The arguments of `{call.tool}` are no JSON object."
+    return tool, dict(arguments), ""
 
 
 def _refused(session: Session, call: Asked, held: Call, problem: str) -> Answer:
-    kind = "validation" if call.tool in session.tools else "unknown_tool"
+    kind = "validation" if session.tool(call.tool) is not None else "unknown_tool"
     after = session.guard.after(held, problem, is_error=True, error_type=kind, error_message=problem)
     return Answer(call, _told(problem, after), is_error=True)
 
@@ -142,24 +173,24 @@ def _finished(session: Session, call: Asked, held: Call, result: object) -> Answ
 
 
 def _failed(session: Session, call: Asked, held: Call, error: BaseException) -> Answer:
-    if session.on_error is None or not isinstance(error, Exception):
-        session.guard.failed(held, error)
-        raise error
-    try:
-        text = session.on_error(error)
-    except BaseException:
-        session.guard.failed(held, error)
-        raise
-    after = session.guard.after(
-        held, text, is_error=True, error_type=type(error).__qualname__, error_message=message_of(error)
-    )
-    return Answer(call, _told(text, after), is_error=True)
+    name = type(error).__qualname__
+    raised = error
+    if session.on_error is not None and isinstance(error, Exception):
+        try:
+            text = session.on_error(error)
+        except BaseException as another:  # noqa: BLE001 - the application's own way to end
+            raised = another
+        else:
+            after = session.guard.after(held, text, is_error=True, error_type=name, error_message=message_of(error))
+            return Answer(call, _told(text, after), is_error=True)
+    session.guard.failed(held, error)
+    return Answer(call, f"The tool failed: `{name}`.", is_error=True, raised=raised)
 
 
 def _told(result: object, after: Allow | Nudge) -> str:
-    told = with_words(result, after.text) if isinstance(after, Nudge) else result
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=str)
+    return text_of(with_words(result, after.text) if isinstance(after, Nudge) else result)
 
 
 def _ended(session: Session, answers: list[Answer], stop: LoopDetected | None) -> Answered:
-    return Answered(answers, None if stop is None else session.guard.ended(stop))
+    raised = next((one.raised for one in answers if one.raised is not None), None)
+    return Answered(answers, None if stop is None else session.guard.ended(stop), raised)

@@ -312,9 +312,11 @@ class Guard(Told):
     def failed(self, call: Call, error: BaseException) -> None:
         """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
 
-        A cancelled call may have taken effect: of a declared write nobody knows.
+        A call that was broken off may have taken effect: of a declared write nobody knows. It is broken off by whatever
+        is no `Exception`: the end of the process, of a coroutine, of a task.
         """
-        answer = self.after(call, error_type=type(error).__qualname__, is_error=True, error_message=message_of(error))
+        kind = type(error).__qualname__ if isinstance(error, Exception) else "cancelled"
+        answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))
         if isinstance(answer, Nudge) and call.guarded is not None:
             with self._lock:
                 if len(self._pending) >= _PENDING:

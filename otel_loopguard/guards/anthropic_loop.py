@@ -5,15 +5,15 @@ Not an import of that library: blocks are read as its objects or as dicts, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from otel_loopguard.errors import LoopDetected
 
 from ._batch import Asked
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
-from ._dispatch import Answered, Session, dispatch, dispatch_async
-from ._guard import Guard
+from ._dispatch import Answered
+from ._toolbox import Toolbox
 
 __all__ = ["ToolResults", "ToolUses", "report_blocked_tool"]
 
@@ -27,31 +27,16 @@ class ToolResults(NamedTuple):
     """Why not to ask the model again; append ``content`` all the same, so that the conversation can go on later."""
 
 
-class ToolUses:
+class ToolUses(Toolbox[ToolResults]):
     """The tools of an agent, guarded: hand it the content of each response."""
-
-    def __init__(
-        self,
-        guard: Guard,
-        tools: Mapping[str, Callable[..., Any]],
-        *,
-        run: str | None = None,
-        agent: str | None = None,
-        on_error: Callable[[Exception], str] | None = None,
-    ) -> None:
-        """``tools`` are functions by name, called with the block's input as keywords; coroutine functions need
-        `answer_async`. ``on_error`` makes the model's text of a tool's exception; without it exceptions pass.
-        """
-        guard.knows(*tools)
-        self._session = Session(guard, {"report_blocked": guard.report_blocked, **tools}, run, agent, on_error)
 
     def answer(self, content: Iterable[Any]) -> ToolResults:
         """Judge the calls of a response, dispatch those that are allowed, and answer all."""
-        return _results(dispatch(self._session, _asked(content)))
+        return self._answer(_asked(content), _results)
 
     async def answer_async(self, content: Iterable[Any]) -> ToolResults:
         """The same, the calls side by side."""
-        return _results(await dispatch_async(self._session, _asked(content)))
+        return await self._answer_async(_asked(content), _results)
 
 
 def report_blocked_tool() -> dict[str, Any]:
@@ -61,7 +46,7 @@ def report_blocked_tool() -> dict[str, Any]:
 
 def _asked(content: Iterable[Any]) -> list[Asked]:
     return [
-        Asked(_get(block, "id"), _get(block, "name"), _get(block, "input"))
+        Asked(str(_get(block, "id") or ""), str(_get(block, "name")), _get(block, "input"))
         for block in content
         if _get(block, "type") == "tool_use"
     ]
@@ -73,7 +58,7 @@ def _get(block: Any, name: str) -> Any:  # noqa: ANN401 - an object or a dict of
 
 def _results(answered: Answered) -> ToolResults:
     blocks: list[dict[str, Any]] = []
-    for call, text, is_error in answered.answers:
+    for call, text, is_error, _ in answered.answers:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call.call_id, "content": text}
         blocks.append({**block, "is_error": True} if is_error else block)
     return ToolResults(blocks, answered.stop)

@@ -6,14 +6,15 @@ Not an import of that library: calls are read as its objects or as dicts, and an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from otel_loopguard.errors import LoopDetected
 
 from ._batch import Asked
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
-from ._dispatch import Answered, Session, dispatch, dispatch_async
-from ._guard import Guard
+from ._dispatch import Answered
+from ._toolbox import Toolbox
 
 __all__ = ["ToolCalls", "ToolMessages", "report_blocked_tool"]
 
@@ -27,35 +28,22 @@ class ToolMessages(NamedTuple):
     """Why not to ask the model again; append ``messages`` all the same, so that the conversation can go on later."""
 
 
-class ToolCalls:
+class ToolCalls(Toolbox[ToolMessages]):
     """The tools of an agent, guarded: hand it `message.tool_calls` (chat completions) or `response.output`
     (responses) each time.
-    """
 
-    def __init__(
-        self,
-        guard: Guard,
-        tools: Mapping[str, Callable[..., Any]],
-        *,
-        run: str | None = None,
-        agent: str | None = None,
-        on_error: Callable[[Exception], str] | None = None,
-    ) -> None:
-        """``tools`` are functions by name, called with the arguments as keywords; coroutine functions need
-        `answer_async`. ``on_error`` makes the model's text of a tool's exception; without it exceptions pass.
-        """
-        guard.knows(*tools)
-        self._session = Session(guard, {"report_blocked": guard.report_blocked, **tools}, run, agent, on_error)
+    Function calls alone: shells, computers and custom tools stay the application's to answer.
+    """
 
     def answer(self, calls: Iterable[Any] | None) -> ToolMessages:
         """Judge the calls of a response, dispatch those that are allowed, and answer all."""
         asked, write = _asked(calls)
-        return _messages(dispatch(self._session, asked), write)
+        return self._answer(asked, partial(_messages, write))
 
     async def answer_async(self, calls: Iterable[Any] | None) -> ToolMessages:
         """The same, the calls side by side."""
         asked, write = _asked(calls)
-        return _messages(await dispatch_async(self._session, asked), write)
+        return await self._answer_async(asked, partial(_messages, write))
 
 
 def report_blocked_tool() -> dict[str, Any]:
@@ -77,11 +65,14 @@ def _asked(calls: Iterable[Any] | None) -> tuple[list[Asked], _Write]:
         kind = _get(call, "type")
         if kind == "function_call":
             write = _function_output
-            asked.append(Asked(_get(call, "call_id"), _get(call, "name"), _get(call, "arguments")))
+            asked.append(_one(_get(call, "call_id"), call))
         elif _get(call, "function") is not None:
-            function = _get(call, "function")
-            asked.append(Asked(_get(call, "id"), _get(function, "name"), _get(function, "arguments")))
+            asked.append(_one(_get(call, "id"), _get(call, "function")))
     return asked, write
+
+
+def _one(call_id: Any, function: Any) -> Asked:  # noqa: ANN401
+    return Asked(str(call_id or ""), str(_get(function, "name")), _get(function, "arguments"))
 
 
 def _get(value: Any, name: str) -> Any:  # noqa: ANN401 - an object or a dict of the client
@@ -96,5 +87,5 @@ def _function_output(call_id: str, text: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
-def _messages(answered: Answered, write: _Write) -> ToolMessages:
+def _messages(write: _Write, answered: Answered) -> ToolMessages:
     return ToolMessages([write(one.call.call_id, one.text) for one in answered.answers], answered.stop)

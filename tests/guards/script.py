@@ -153,10 +153,10 @@ class Driver(Protocol):
         ...
 
 
-def process_for(policy: str = POLICY) -> Process:
+def process_for(policy: str = POLICY, **options: Any) -> Process:  # noqa: ANN401 - what `Process` takes
     """A process of its own, with what it emits."""
     parsed: Policy = parse_policy(policy)
-    return Process(sources=Fixed(parsed))
+    return Process(sources=Fixed(parsed), **options)
 
 
 def guard_for(process: Process, make: Callable[..., Guard] = Guard, **options: object) -> Guard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -75,12 +76,15 @@ def test_wrong_options_are_refused(option: dict[str, Any]) -> None:
         Guard(settings=Settings(), **option)
 
 
-def test_unknown_outcome_of_a_write_is_escalated() -> None:
+@pytest.mark.parametrize(
+    "error", [TimeoutError, ConnectionError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit]
+)
+def test_unknown_outcome_of_a_write_is_escalated(error: type[BaseException]) -> None:
     """A write that may have taken effect is not tried again: the agent is stopped at once, for a person to look."""
     guard = guard_for(process_for(), refusals=5)
     with otel_loopguard.run("r1"):
         first = guard.before("refund", {"order": "A1"})
-        guard.failed(first.call, TimeoutError("no answer"))
+        guard.failed(first.call, error("no answer"))
         again = guard.before("refund", {"order": "A1"})
     assert isinstance(again, Refuse)
     assert again.stop is not None
