@@ -5,9 +5,11 @@ Not a stand-in: the binary of `make collector`, as a process that can be killed 
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -35,6 +37,9 @@ ADDRESSES: Final = (
 """Variables of the recipes that say where a Collector listens."""
 Protocol = Literal["grpc", "http"]
 _SIGNALS: Final = {"ExportTraceServiceRequest": "trace", "ExportLogsServiceRequest": "logs"}
+_PORTS: Final = range(29_000, 32_768)
+"""Below the range from which Linux gives outgoing connections theirs, above what the recipes listen on."""
+_given: Final[set[int]] = set()
 _POLLS: Final = 1500
 _POLL: Final = 0.02
 
@@ -53,11 +58,15 @@ def binary() -> Path:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    """A port that nobody has, and that no outgoing connection is given: one may be closed and opened again."""
+    while True:
+        port = random.choice(_PORTS)
+        if port in _given:
+            continue
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            _given.add(port)
+            return port
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
