@@ -170,9 +170,12 @@ def test_findings_go_to_the_backend_alone(behind: Gateway) -> None:
 
 
 def test_a_loop_without_our_processor_is_judged_where_its_arguments_arrive(tmp_path: Path) -> None:
-    """Five equal calls: sent to the detector itself a nudge and a stop; by the gateway nothing, and none is equal."""
+    """Equal calls: to the detector itself a nudge and a stop; by the gateway nothing, also where they fail alike."""
     stuck = [raw("direct", number, {"q": "same"}, []) for number in range(1, 6)]
-    hidden = [raw("by gateway", number, {"q": "same"}, []) for number in range(1, 6)]
+    hidden = [raw("by gateway", number, {"q": "same"}, [], **{"error.type": "timeout"}) for number in range(1, 11)]
+    for one in hidden[5:]:
+        one.status.code = 2
+        one.status.message = "timed out after 3 s"
     with (
         Serving(tmp_path, idle="2s") as detector,
         Collector(
@@ -180,10 +183,10 @@ def test_a_loop_without_our_processor_is_judged_where_its_arguments_arrive(tmp_p
         ) as by,
     ):
         by.send(traces(hidden))
-        until(lambda: "loopguard_server_items_total 5" in detector.page("/metrics"), "five calls")
+        until(lambda: "loopguard_server_items_total 10" in detector.page("/metrics"), "ten calls")
         send_grpc(detector.grpc, traces(stuck))
         until(lambda: len(detector.findings()) == 2, "two findings")
-        until(lambda: len(detector.lines()) >= 4, "both ends, after a silence")
+        until(lambda: [line["event"] for line in detector.lines()].count("loopguard.run.end") == 2, "both ends")
         lines = detector.lines()
     assert [line["attributes"]["loopguard.run.id"] for line in lines if line["event"] == "loopguard.finding"] == [
         "direct", "direct",
@@ -194,7 +197,7 @@ def test_a_loop_without_our_processor_is_judged_where_its_arguments_arrive(tmp_p
         )
         for line in lines
         if line["event"] == "loopguard.run.end"
-    } == {"direct": (5, 5), "by gateway": (5, 0)}  # fmt: skip
+    } == {"direct": (5, 5), "by gateway": (10, 0)}  # fmt: skip
 
 
 def test_what_waits_on_the_disk_is_delivered_once(tmp_path: Path) -> None:

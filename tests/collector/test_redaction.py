@@ -15,6 +15,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AGGREGATION_TEMPORALITY_CUMULATIVE,
     Exemplar,
+    ExponentialHistogram,
+    ExponentialHistogramDataPoint,
+    Gauge,
     Histogram,
     HistogramDataPoint,
     Metric,
@@ -22,6 +25,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     ResourceMetrics,
     ScopeMetrics,
     Sum,
+    Summary,
+    SummaryDataPoint,
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
@@ -225,6 +230,45 @@ def test_no_content_of_a_metric_passes(behind: Gateway, place: str, protocol: Pr
     until(lambda: [one.name for one in behind.backend.metrics()].count(run) == 2, run)
     for receiver in (behind.backend, behind.gateway):
         assert canary.encode() not in receiver.written()
+
+
+def test_every_kind_of_metric_passes(behind: Gateway) -> None:
+    """A gauge, a summary and an exponential histogram arrive too: no step of the net trips over one of them."""
+    run, _ = ids()
+    gauge = Gauge(data_points=[NumberDataPoint(time_unix_nano=START, as_int=1)])
+    summary = Summary(data_points=[SummaryDataPoint(time_unix_nano=START, count=1, sum=1)])
+    point = ExponentialHistogramDataPoint(time_unix_nano=START, count=1, zero_count=1)
+    exponential = ExponentialHistogram(data_points=[point], aggregation_temporality=AGGREGATION_TEMPORALITY_CUMULATIVE)
+    kinds = {"gauge": gauge, "summary": summary, "exponential_histogram": exponential}
+    metrics = [Metric(name=run, **{kind: value}) for kind, value in kinds.items()]
+    scoped = ScopeMetrics(metrics=metrics)
+    behind.gateway.send(ExportMetricsServiceRequest(resource_metrics=[ResourceMetrics(scope_metrics=[scoped])]))
+    until(lambda: [one.name for one in behind.backend.metrics()].count(run) == 3, run)
+
+
+@pytest.mark.parametrize("recipe", ["agent.yaml", "tail_sampling.yaml"])
+def test_the_other_recipes_hang_the_same_net(behind: Gateway, tmp_path: Path, recipe: str) -> None:
+    """A sidecar and a tail sampler pass on what is listed, and none of the content, to the next Collector."""
+    run, canary = ids()
+    targets = {"GATEWAY_ENDPOINT": behind.backend.grpc, "BACKEND_ENDPOINT": behind.backend.grpc}
+    with Collector(tmp_path, recipe, DECISION_WAIT="1s", KEEP_PERCENT="100", **targets) as collector:
+        for make in [*SPANS.values(), *LOGS.values(), *METRICS.values()]:
+            collector.send(make(run, canary))
+        wait_for_span(behind.backend, run)
+    assert canary.encode() not in collector.written()
+    assert canary.encode() not in behind.backend.written()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_large_requests_pass_without_their_content(behind: Gateway, protocol: Protocol) -> None:
+    """A request of 16 MiB, as agents with content send them, is taken; what is left of it goes to the detector."""
+    run, canary = ids()
+    spans = [raw(run, number, {"q": canary + "x" * (1 << 20)}, {}, **{"loopguard.run.id": run}) for number in range(16)]
+    behind.gateway.send(traces(spans), protocol)
+    until(
+        lambda: [one.attributes.get("loopguard.run.id") for one in behind.detector.spans()].count(run) == 16, "16 spans"
+    )
+    assert canary.encode() not in behind.detector.written()
 
 
 def test_what_we_write_passes_whole(behind: Gateway) -> None:
