@@ -25,10 +25,17 @@ RULES: Final = CONFIG / "prometheus" / "rules.yaml"
 COLLECTOR: Final[Mapping[str, frozenset[str]]] = {
     "otelcol_exporter_queue_size": frozenset({"exporter", "data_type"}),
     "otelcol_exporter_queue_capacity": frozenset({"exporter", "data_type"}),
-    "otelcol_exporter_enqueue_failed_spans": frozenset({"exporter"}),
-    "otelcol_exporter_enqueue_failed_spans_total": frozenset({"exporter"}),
-    "otelcol_exporter_enqueue_failed_log_records": frozenset({"exporter"}),
-    "otelcol_exporter_enqueue_failed_log_records_total": frozenset({"exporter"}),
+    **{
+        f"otelcol_exporter_{what}_failed_{items}{ending}": frozenset({"exporter"})
+        for what in ("enqueue", "send")
+        for items in ("spans", "log_records")
+        for ending in ("", "_total")
+    },
+    **{
+        f"otelcol_receiver_refused_{items}{ending}": frozenset({"receiver", "transport"})
+        for items in ("spans", "log_records")
+        for ending in ("", "_total")
+    },
 }
 """The Collector's own metrics that we read, with their labels; its counters end in `_total` in some versions only."""
 _UNITS: Final = {"s": "_seconds", "By": "_bytes"}
