@@ -33,7 +33,7 @@ __all__ = [
     "StoreProblem",
 ]
 
-StoreProblem = Literal["full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io", "divided"]
+StoreProblem = Literal["full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io", "divided", "missing"]
 
 
 class LoopguardError(Exception):
@@ -91,6 +91,7 @@ _STORE: Final[dict[StoreProblem, str]] = {
     "unreachable": "the file cannot be opened or made there, does the folder exist?",
     "io": "the file cannot be read or written",
     "divided": "the file is of a set of state files for another number of workers, move it away or name another file",
+    "missing": "the file is one of a set and is not there, put it back or move the others away to start anew",
 }
 """What each problem means, and the way out."""
 

@@ -15,8 +15,9 @@ import click
 from otel_loopguard.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from otel_loopguard.config import Settings
     from otel_loopguard.service.server import Server
-    from otel_loopguard.service.settings import Setting
+    from otel_loopguard.service.settings import ServeSettings, Setting
     from otel_loopguard.service.supervisor import Supervisor
 
 __all__ = ["serve"]
@@ -119,11 +120,36 @@ def serve(ctx: click.Context, /, *, config: str | None, sample: bool, **flags: A
         await server.run(_started)
         return server.dead
 
+    _divide(settings, agent)
     gc.set_threshold(*GC)
     if asyncio.run(run()):
         _tell("stopped by a mistake of its own; what was acknowledged is in the state file")
         ctx.exit(DIED)
     _tell("stopped, everything is kept")
+
+
+def _divide(settings: ServeSettings, agent: Settings) -> None:
+    """Make what is kept that of so many workers."""
+    from pathlib import Path
+
+    from otel_loopguard.core.policy import Policy
+    from otel_loopguard.core.policy_file.text import parse_policy
+    from otel_loopguard.keys import text_of
+    from otel_loopguard.service.division import divide
+    from otel_loopguard.service.outgoing import sink_names
+    from otel_loopguard.service.server import MEMORY, limits_of
+
+    if settings.state_file == MEMORY:
+        return
+    policy = Policy() if agent.policy_file is None else parse_policy(text_of(Path(agent.policy_file)))
+    divide(
+        settings.state_file,
+        settings.workers,
+        policy=policy,
+        limits=limits_of(settings),
+        sinks=sink_names(settings),
+        tell=_tell,
+    )
 
 
 def _started(server: Server | Supervisor) -> None:

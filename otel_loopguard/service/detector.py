@@ -94,6 +94,7 @@ class Detector:
     def recover(self) -> None:
         """Take up what was saved. Raises `StoreError`."""
         self._say(self._keeper.recover())
+        self._hand_over()
 
     def stop(self) -> None:
         """Answer what waits, save everything, end."""
@@ -204,11 +205,15 @@ class Detector:
         else:
             said = self._runtime.on_time(now)
         self._say(said)
+        self._hand_over()
+        if batch:
+            self._numbers.took(self._wall() - batch[0].since)
+
+    def _hand_over(self) -> None:
+        """Bring calls of others' runs there."""
         if self._exchange is not None:
             handovers, self._runtime.handovers = self._runtime.handovers, []
             self._exchange.hand_over(handovers)
-        if batch:
-            self._numbers.took(self._wall() - batch[0].since)
 
     def _refuse(self, answers: Iterable[Callable[[Answer], None]], parcels: Iterable[Parcel]) -> None:
         """Nothing could be written."""

@@ -105,10 +105,7 @@ class Exchange:
             return None
         kind, number, rest = _DECODER.decode(frame)
         if kind == _HELLO:
-            if peer in self._wires:
-                self._lost(peer)
-            self._wires[peer] = wire
-            self.whole = len(self._wires) == self.share.workers - 1
+            self._meet(peer, wire)
         elif kind == _PARCEL:
             return Parcel(peer, wire, number, _PARTS.decode(rest), len(frame))
         else:
@@ -116,6 +113,14 @@ class Exchange:
             for part, answer in zip(parts, _ANSWERS.decode(rest), strict=False):
                 part.add(_answer(*answer))
         return None
+
+    def _meet(self, peer: int, wire: int) -> None:
+        """A worker is there; of two wires to it, whose readers are two threads, the newer counts."""
+        known = self._wires.get(peer, -1)
+        if known >= 0:
+            self._lost(peer)
+        self._wires[peer] = max(known, wire)
+        self.whole = len(self._wires) == self.share.workers - 1
 
     def _lost(self, peer: int) -> None:
         """A worker is gone: what it was asked to keep may be lost."""

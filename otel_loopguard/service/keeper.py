@@ -126,7 +126,10 @@ class Keeper:
         return needed if since is None else min(needed, since - self._runtime.window.memory)
 
     def recover(self) -> list[Said]:
-        """The runs as they were: their saved states, and what came in since. What they say that nobody has heard."""
+        """The runs as they were: their saved states, and what came in since. What they say that nobody has heard.
+
+        Calls of others' runs that may not have arrived there are in the runtime's `handovers`.
+        """
         if self._store is None:
             self._clock.resume(self._wall())
             return []
@@ -139,9 +142,7 @@ class Keeper:
         said = self._replay(mark)
         runtime.number = self.number
         runtime.caught_up()
-        if self._exchange is not None:
-            self._exchange.hand_over([call for call in runtime.handovers if call.time > mark.handed])
-        runtime.handovers.clear()
+        runtime.handovers = [call for call in runtime.handovers if call.time > mark.handed]
         self._clock.resume(runtime.time if runtime.time > 0 else self._wall())
         return said
 

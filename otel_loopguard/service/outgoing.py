@@ -27,7 +27,7 @@ from otel_loopguard.service.sinks import (
 )
 from otel_loopguard.service.sinks.otlp_metrics import metrics_request
 
-__all__ = ["otlp_sink", "send_metrics", "sinks_of"]
+__all__ = ["otlp_sink", "send_metrics", "sink_names", "sinks_of"]
 
 _SECOND: Final = 1_000_000_000
 _SHORTEST_SECRET: Final = 16
@@ -48,6 +48,16 @@ def sinks_of(settings: ServeSettings, instance: str) -> Iterator[Sink]:
                 name="webhook_secret_file",
             )
         yield WebhookSink(settings.webhook_url, secret.encode(), time.time_ns)
+
+
+def sink_names(settings: ServeSettings) -> list[str]:
+    """The names of the sinks that are asked for, without making any."""
+    kinds = (
+        (OtlpSink, settings.otlp_endpoint),
+        (JsonLinesSink, settings.json_file),
+        (WebhookSink, settings.webhook_url),
+    )
+    return [kind.name for kind, place in kinds if place]
 
 
 def otlp_sink(settings: ServeSettings, instance: str) -> OtlpSink | None:

@@ -47,7 +47,7 @@ from otel_loopguard.service.store import Store
 from otel_loopguard.service.tls import Certificates
 from otel_loopguard.service.tokens import parse_tokens
 
-__all__ = ["MEMORY", "SIGNALS", "Server"]
+__all__ = ["MEMORY", "SIGNALS", "Server", "limits_of"]
 
 MEMORY: Final = ":memory:"
 """The state file's name for none."""
@@ -90,7 +90,7 @@ class Server:
         )
         self._engine = Engine(self._policies.policy(time.monotonic_ns()))
         self.runtime = LocalRuntime(
-            self._engine, _limits(settings), self.numbers.mistaken, None if crew is None else share.owns
+            self._engine, limits_of(settings), self.numbers.mistaken, None if crew is None else share.owns
         )
         self._links = Links(self._hear)
         exchange = None if crew is None else Exchange(share, self._links.send, time.monotonic)
@@ -291,7 +291,8 @@ class Server:
         return found
 
 
-def _limits(settings: ServeSettings) -> Limits:
+def limits_of(settings: ServeSettings) -> Limits:
+    """The bounds of runs."""
     return Limits(
         lateness=settings.lateness,
         idle=settings.idle,

@@ -181,17 +181,17 @@ class Supervisor:
             pair = (theirs.fileno(), taken.fileno())
             arguments = [sys.executable, "-c", _CODE, *map(str, pair), json.dumps(sys.path)]
             process = await asyncio.create_subprocess_exec(*arguments, pass_fds=pair)
-        hand.process, hand.wires = process, wires
-        hand.channel = await Channel.over(ours)
+        channel = await Channel.over(ours)
+        hand.process, hand.channel, hand.wires = process, channel, wires  # at once with the wiring: each pair once
         share = hand.number, len(self._hands)
-        hand.channel.send("begin", (*share, self._texts, self._spare_key))
+        channel.send("begin", (*share, self._texts, self._spare_key))
         for other in self._hands:
             if other is not hand and other.wires is not None:
                 self._wire(hand, other)
         if self._stopping.is_set():
-            hand.channel.send("close")
-        await self._listen(hand, hand.channel)
-        hand.channel.close()
+            channel.send("close")
+        await self._listen(hand, channel)
+        channel.close()
         wires.close()
         hand.channel, hand.wires = None, None
         hand.closed.set()
