@@ -105,6 +105,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The answer holds a digit or at least four words."""
     approval: bool = False
     """The answer says that all is well, and so is another answer for each thing that it approves."""
+    hitless: bool = False
+    """A text that says that a search ran and had no hit."""
+    tells: bool = False
+    """A short answer that is neither a refusal nor about nothing: one that several things may well have in common."""
     moving: bool = False
     """Something volatile was masked in an answer that is no refusal: where it is what was asked for, as a benchmark's
     times are, the answer only looks equal to the one before."""

@@ -14,7 +14,7 @@ from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ToolPolicy
-from .reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer, unwrapped
+from .reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
 from .reading.category import category_of
 from .reading.command import works_in_silence
 from .reading.comparison import compared
@@ -206,12 +206,12 @@ class CallReader:
                 return Outcome("missing", state=state_print, end_ns=end_ns)
             data = ""
         return self._outcome(
-            arguments, data, settings, payload=call.payload, is_error=is_error, error_type=error_type,
-            error_message=error_message, state=state_print, end_ns=end_ns,
+            arguments, data, settings, payload=call.payload, worded=bool(call.words), is_error=is_error,
+            error_type=error_type, error_message=error_message, state=state_print, end_ns=end_ns,
         )  # fmt: skip
 
     def _outcome(  # noqa: PLR0913 - what a record tells about a result
-        self, arguments: object, data: object, settings: ToolPolicy, *, payload: bool, is_error: bool,
+        self, arguments: object, data: object, settings: ToolPolicy, *, payload: bool, worded: bool, is_error: bool,
         error_type: str | None, error_message: str | None, state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
@@ -233,6 +233,8 @@ class CallReader:
             fingerprint = self._keys.result(canonical)
             moving = not answer.refusal and rules.volatile == "standard" and _MASKED in canonical
             said = 0 if is_error else self._said(canonical)
+        short = worded and not answer.refusal and not said
+        hitless = short and isinstance(data, str) and finds_nothing(data)
         measure: float | None = None
         terminal = False
         items: tuple[int, ...] | None = None
@@ -245,7 +247,7 @@ class CallReader:
         return Outcome(
             self._kind(data, settings, is_error=is_error), fingerprint, error_type, category, error, shape,
             refusal=answer.refusal, informative=_is_informative(data), approval=answer.approval,
-            moving=moving, said=said, measure=measure,
+            hitless=hitless, tells=short and not hitless and tells(data), moving=moving, said=said, measure=measure,
             declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
         )  # fmt: skip
 

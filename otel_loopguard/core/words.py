@@ -11,7 +11,7 @@ from typing import Final
 
 __all__ = [
     "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "counts_on", "each_its_own",
-    "leaves", "long_words_of", "near", "outline", "retold", "words_of",
+    "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
 ]  # fmt: skip
 
 SKETCH_SIZE: Final = 16
@@ -124,6 +124,15 @@ def counts_on(mine: Sequence[int], other: Sequence[int]) -> bool:
     gone = {number for number in other if number <= reach}.difference(mine)
     come = {number for number in mine if number <= reach}.difference(other)
     return bool(gone) and len(gone) == len(come) and all(number & NUMBERED for number in gone | come)
+
+
+def fills_a_form(sketches: Sequence[Sequence[int]]) -> bool:
+    """Whether each of some sketches has exactly one word of its own, and all other words are those of all."""
+    reach = _reach(sketches)
+    known = [{number for number in sketch if number <= reach} for sketch in sketches]
+    shared = set.intersection(*known)
+    own = [one - shared for one in known]
+    return all(len(one) == 1 for one in own) and len(set.union(*own)) == len(own)
 
 
 def _reach(sketches: Iterable[Sequence[int]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer
+from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer, tells
 
 REFUSAL = Answer(refusal=True)
 APPROVAL = Answer(approval=True)
@@ -111,6 +111,38 @@ def test_approvals(text: str, expected: Answer) -> None:
 def test_receipts(data: object, receipt: bool) -> None:  # noqa: FBT001 - a column of the table
     """Structured data that approves and says nothing else: no list, no nought, no text of its own."""
     assert is_receipt(data) is receipt
+
+
+@pytest.mark.parametrize(
+    ("data", "telling"),
+    [
+        ("200", True),
+        ("held at depot 4 until noon", True),
+        ("took 0.4 s, 10 rows", True),
+        ("0 rows in 3 partitions", False),
+        ("rows: 0", False),
+        ("0", False),
+        ("no rows.", False),
+        ("None", False),
+        ("nothing to do here", False),
+        ("it is empty", False),
+        ("--", False),
+        ("", False),
+        ("word " * 200, False),
+        ({"status": 200, "length": 512}, True),
+        ({"status": {"name": "held"}}, True),
+        ({"status": "held", "rows": 0}, False),
+        ({"status": "held", "rows": [1]}, False),
+        ({"ok": False}, False),
+        ({}, False),
+        ([1], False),
+        (7, True),
+        (None, False),
+    ],
+)
+def test_answers_that_tell_of_something(data: object, telling: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A short answer about something, which several things may well have in common; lists are another matter."""
+    assert tells(data) is telling
 
 
 LONG_REFUSAL = "Your fix did not target all the lines. " + "line 12, " * 100

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.words import NUMBERED, SKETCH_SIZE, WORD_LIMIT, counts_on, each_its_own, near, words_of
+from otel_loopguard.core.words import (
+    NUMBERED,
+    SKETCH_SIZE,
+    WORD_LIMIT,
+    counts_on,
+    each_its_own,
+    fills_a_form,
+    near,
+    words_of,
+)
 from tests.support.script import KEYS
 
 
@@ -126,3 +135,19 @@ def test_one_number_in_the_place_of_another(mine: tuple[int, ...], other: tuple[
     """Texts that differ in as many ids or numbers, and in no other word, are one question about several things."""
     assert counts_on(mine, other) is counts
     assert counts_on(other, mine) is counts
+
+
+@pytest.mark.parametrize(
+    ("sketches", "fills"),
+    [
+        ([(A, B, C), (A, B, D), (A, B, E)], True),
+        ([(A, B, C), (A, B, D), (A, B, C)], False),
+        ([(A, B, C), (A, B, D), (A, B)], False),
+        ([(A, B, C, D), (A, B, E)], False),
+        ([(A, B, C), (A, D, C)], True),
+        ([(A, B), (A, B)], False),
+    ],
+)
+def test_one_form_filled_in_by_one_word(sketches: list[tuple[int, ...]], fills: bool) -> None:  # noqa: FBT001
+    """Texts that differ in exactly one word each, never the same."""
+    assert fills_a_form(sketches) is fills

@@ -8,13 +8,15 @@ Four rules, all nudges:
 * five failures of one tool in a row, of one message shape, over at least two different arguments: guessing names.
   Three of one shape are honest exploration;
 * near-equal arguments with the same telling answer in four turns of the window, at least two of them different: the
-  answer is there, and is asked for again. After something new the next asking weighs less than half, as refusals do;
+  answer is there, and is asked for again (that there is no hit is told as late as empty answers are). After something
+  new the next asking weighs less than half, as refusals do;
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
   end that an earlier one came to. A hit, or anything else done to the world, starts them again.
 
-Not flagged: ids looked up one after the other (short arguments are never near, and long ones that differ in nothing but
-their numbers are a batch), declared writes, receipts of accepted payloads, several questions of one turn, an answer of
-one word, all's well of one thing after the other, which programs that do their work in silence say by saying nothing.
+Not flagged: ids looked up one after the other (short arguments are never near; long ones are a batch that differ in
+nothing but their numbers, or in one word each while the answer tells of something), declared writes, receipts of
+accepted payloads, several questions of one turn, an answer of one word, all's well of one thing after the other, which
+programs that do their work in silence say by saying nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.refusal import AFTER_WORK, IN_VAIN, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.words import LONG_ENOUGH, counts_on, each_its_own, near
+from otel_loopguard.core.words import LONG_ENOUGH, counts_on, each_its_own, fills_a_form, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn
 
@@ -106,7 +108,10 @@ class Drift:
             if _is_near(earlier, entry) and (entry.refusal or not _counts_on(earlier, entry)):
                 weight += AFTER_WORK if _new_between(history, earlier, found[-1]) else IN_VAIN
                 found.append(earlier)
-        if weight < MEASURE or len({one.key for one in found}) < 2:  # noqa: PLR2004
+        measure = max(MEASURE, IN_VAIN * moment.settings.drift.nudge) if moment.outcome.hitless else MEASURE
+        if weight < measure or len({one.key for one in found}) < 2:  # noqa: PLR2004
+            return None
+        if moment.outcome.tells and fills_a_form([one.words for one in found]):
             return None
         return self._judged(history, moment, found, _WORDINGS)
 
@@ -123,6 +128,8 @@ class Drift:
         if len(found) - len(set(ends)) < _STALE or ends.count(ends[0]) == 1:
             return None
         if _SILENCE in ends and not _silence_tells(found, ends):
+            return None
+        if moment.outcome.tells and fills_a_form([one.words for one in found]):
             return None
         return self._judged(history, moment, found, _STALE)
 

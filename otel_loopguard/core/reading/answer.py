@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["REFUSAL_LENGTH", "Answer", "finds_nothing", "is_receipt", "is_wordless", "read_answer", "unwrapped"]
+__all__ = [
+    "REFUSAL_LENGTH",
+    "Answer",
+    "finds_nothing",
+    "is_receipt",
+    "is_wordless",
+    "read_answer",
+    "tells",
+    "unwrapped",
+]
 
 REFUSAL_LENGTH: Final = 600
 """Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
@@ -33,6 +42,9 @@ _APPROVING: Final = frozenset(
      "delivered", "submitted", "registered", "moved", "copied", "posted", "published"]
 )  # fmt: skip
 _RECEIPT_MEMBERS: Final = 8
+_VAIN: Final = re.compile(
+    r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)|^\W*$", re.IGNORECASE
+)
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -129,6 +141,15 @@ def is_receipt(data: object) -> bool:
         elif not isinstance(value, (int, float)) or not value:
             return False
     return approves
+
+
+def tells(data: object) -> bool:
+    """Whether a short answer tells of something: no text about nothing, nothing, none or 0, and no empty data."""
+    if isinstance(data, str):
+        return len(data) <= REFUSAL_LENGTH and _VAIN.search(data) is None
+    if isinstance(data, dict):
+        return 0 < len(data) <= _RECEIPT_MEMBERS and all(tells(value) for value in data.values())
+    return bool(data) and not isinstance(data, list)
 
 
 def _says_no(lower: str, words: set[str]) -> bool:

@@ -100,6 +100,7 @@ def test_a_short_text_is_in_a_long_one() -> None:
     assert run([*long[:3], *short[3:]]).said == []
 
 
+WORDINGS = ("please", "of it", "now please", "of the account", "of it please", "and of the account")
 ALL_WELL = "All checks passed, 0 failed"
 NO_CHANGE = "The balance of the account is 40 EUR"
 
@@ -114,7 +115,7 @@ def test_one_answer_to_many_wordings(answer: str, kind: set[str]) -> None:
 
 def test_wordings_with_something_new_in_between() -> None:
     """Wordings after something new weigh less than half: three of them and three others fill the measure of four."""
-    asked = [Step("ask", {"question": f"what is the balance now {word}"}, NO_CHANGE) for word in OPTIONS[:6]]
+    asked = [Step("ask", {"question": f"what is the balance now {word}"}, NO_CHANGE) for word in WORDINGS]
     written = [Step("write", {"path": "a", "content": f"note {number}\n"}, "written") for number in range(3)]
     calls = [asked[0], written[0], asked[1], written[1], asked[2], written[2], *asked[3:]]
     assert run(calls[:-1]).said == []

@@ -150,6 +150,7 @@ def test_silence_of_work_that_is_done(rows: list[Row], said: list[tuple[int, str
     assert drift(rows) == said
 
 
+PAIRS = [("ann", "bob"), ("bob", "ann"), ("ann", "cid"), ("cid", "bob"), ("cid", "ann")]
 ORDER = {"note": "sent by courier today", "region": "west"}
 
 
@@ -169,7 +170,19 @@ ORDER = {"note": "sent by courier today", "region": "west"}
         ),
         pytest.param(
             [("ship", {**ORDER, "to": name}, {"status": "held", "place": 1}) for name in NAMES],
-            [(4, "nudge", "drift")], id="one answer that is no receipt",
+            [], id="one name after the other",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "to": name}, "0 parcels in 3 depots") for name in NAMES],
+            [(4, "nudge", "drift")], id="nought for each name",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "to": f"{name} or {other}"}, "held at depot 4") for name, other in PAIRS],
+            [(4, "nudge", "drift")], id="names that come again",
+        ),
+        pytest.param(
+            [("ship", {**ORDER, "to": f"{name} or {other}"}, "No results in 3 depots") for name, other in PAIRS],
+            [(5, "nudge", "drift")], id="no hit is told with the fifth",
         ),
         pytest.param(
             [("ship", {**ORDER, "limit": number} if number else ORDER, "held at depot 4") for number in (0, 5, 0, 0)],
