@@ -117,7 +117,41 @@ def stop_covers_the_batch(driver: Driver, make: Make = Guard) -> None:
     seen = _run(driver, script, make, refusals=0)
     assert seen.stop is not None
     assert (seen.stop.tool, seen.stop.kind) == ("refund", "write")
+    assert seen.ran == {"refund": 1, "note": 1}
+    assert seen.unanswered == 0
+
+
+def stop_covers_what_stands_before_it(driver: Driver, make: Make = Guard) -> None:
+    """Where the calls of a step are seen together, those before the one that stops the agent do not run either."""
+    script = Script(tuple((("note", {"text": f"n{place}"}), ("refund", {"order": "A1"})) for place in range(6)))
+    seen = _run(driver, script, make, refusals=0)
+    assert seen.stop is not None
+    assert (seen.stop.tool, seen.stop.kind) == ("refund", "write")
     assert seen.ran == {"refund": 1, "note": 1 if driver.batches else 2}
+    assert seen.unanswered == 0
+    if driver.batches:
+        assert "another call of the same step, `refund`" in next(
+            text for text in seen.heard[2:] if "Stopped" not in text
+        )
+
+
+def twins_run_once(driver: Driver, make: Make = Guard) -> None:
+    """A read that stands twice in one step is dispatched once, and each of the two has its answer."""
+    seen = _run(driver, Script(((("search", SAME), ("note", {"text": "n"}), ("search", SAME)),)), make)
+    assert seen.ran == {"search": 1, "note": 1}
+    assert seen.unanswered == 0
+    assert sum("2 hits for why" in text and MARK not in text for text in seen.heard) == 1
+    assert sum("this step holds the same call already" in text for text in seen.heard) == 1
+    assert (seen.stop, seen.answer) == (None, ANSWER)
+
+
+def news_elsewhere_excuses_no_call_for_ever(driver: Driver, make: Make = Guard) -> None:
+    """A write that is refused each time is no way to spend a run, whatever the call beside it brings."""
+    script = Script(tuple((("refund", {"order": "A1"}), ("note", {"text": f"n{place}"})) for place in range(12)))
+    seen = _run(driver, script, make)
+    assert seen.stop is not None
+    assert (seen.stop.tool, seen.stop.kind) == ("refund", "write")
+    assert seen.ran == {"refund": 1, "note": 4}
     assert seen.unanswered == 0
 
 
@@ -192,7 +226,8 @@ def one_tool_is_never_locked_out(driver: Driver, make: Make = Guard) -> None:
 CHECKS: tuple[Callable[..., None], ...] = (
     told_once_then_stopped, undeclared_is_run_until_the_fifth, first_refusal_may_stop,
     nudge_mode_tells_and_refuses_nothing, observe_mode_changes_no_bytes, exceptions_pass_untouched,
-    batch_with_one_looping_member, stop_covers_the_batch, agents_are_separate, user_message_resets,
-    runs_are_counted_exactly, writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
+    batch_with_one_looping_member, stop_covers_the_batch, stop_covers_what_stands_before_it, twins_run_once,
+    news_elsewhere_excuses_no_call_for_ever, agents_are_separate, user_message_resets, runs_are_counted_exactly,
+    writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
 )  # fmt: skip
 """Every rule."""

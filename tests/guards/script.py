@@ -146,7 +146,7 @@ class Driver(Protocol):
     raises: bool
     """An exception of a tool reaches the caller; else the framework turns it into a result."""
     batches: bool
-    """Calls of one decision are known to be of one decision."""
+    """The calls of one decision are seen together, before any of them is dispatched."""
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the framework loop the model; with None there is no guard at all."""

@@ -20,7 +20,7 @@ class Functions:
 
     name = "functions"
     raises = True
-    batches = True
+    batches = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
         """Call the functions in a loop."""

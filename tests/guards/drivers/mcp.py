@@ -39,7 +39,7 @@ class Session:
 
     name = "mcp"
     raises = False
-    batches = True
+    batches = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""
