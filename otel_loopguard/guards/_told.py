@@ -90,7 +90,7 @@ class Told:
             run_id, trace_id, agent = self._here(run)
             named = run_id or (trace_id if trace_id != self._own_run else _last.get()[0] or trace_id)
             origin = Origin(named, agent, policy_version=self._live.policy_version)
-            said = [needed] if isinstance(needed, str) else needed
+            said = list(needed) if isinstance(needed, (list, tuple)) else [needed]
             blocked(self._live, origin, said, may_quote=self._settings.content == "keep")
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)

@@ -23,6 +23,7 @@ try:
     from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
+    from langgraph.errors import GraphBubbleUp, GraphInterrupt
 except ImportError as error:
     raise MissingExtraError("langchain") from error
 
@@ -47,7 +48,8 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self.agent = agent
         self.tools = [_report_blocked(guard)] if report_blocked else []
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[tuple[str, str], Call] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str, str], Call] = OrderedDict()
+        self._offered: dict[str, None] = {}
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
         """A new human message in a thread is a user message."""
@@ -62,12 +64,12 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
         """Look at the names of the tools that the model is offered."""
-        self.guard.knows(*_names_of(request.tools))
+        self._look_at(request.tools)
         return handler(request)
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """As `wrap_model_call`."""
-        self.guard.knows(*_names_of(request.tools))
+        self._look_at(request.tools)
         return await handler(request)
 
     @hook_config(can_jump_to=["end"])
@@ -80,11 +82,12 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         calls = message.tool_calls
         run = _run_of(messages)
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
-        judged = judge(self.guard, asked, turn=_turn_of(message, messages), run=run, agent=self.agent)
+        turn = _turn_of(message, messages)
+        judged = judge(self.guard, asked, turn=turn, run=run, agent=self.agent, tools=self._offered)
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
-                self._keep((run, call["id"] or ""), decision.call)
+                self._keep((run, call["id"] or "", call["name"]), decision.call)
             else:
                 answered.append(_answer(call, decision))
         if judged.stop is None:
@@ -105,6 +108,9 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         try:
             with self.guard.inside(decision.call):
                 result = handler(request)
+        except GraphBubbleUp as signal:
+            self._signalled(decision.call, signal)
+            raise
         except BaseException as error:
             self.guard.failed(decision.call, error)
             raise
@@ -118,6 +124,9 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         try:
             with self.guard.inside(decision.call):
                 result = await handler(request)
+        except GraphBubbleUp as signal:
+            self._signalled(decision.call, signal)
+            raise
         except BaseException as error:
             self.guard.failed(decision.call, error)
             raise
@@ -125,7 +134,13 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
 
     # Inside -------------------------------------------------------------------------------------------------------
 
-    def _keep(self, key: tuple[str, str], call: Call) -> None:
+    def _look_at(self, tools: list[Any]) -> None:
+        """The model is offered these tools."""
+        offered = _names_of(tools)
+        self._offered = dict.fromkeys(offered)
+        self.guard.knows(*offered)
+
+    def _keep(self, key: tuple[str, str, str], call: Call) -> None:
         with self._lock:
             self._waiting[key] = call
             if len(self._waiting) > _WAITING:
@@ -136,13 +151,22 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         call, state = request.tool_call, request.state
         messages = state.get("messages", []) if isinstance(state, Mapping) else []
         with self._lock:
-            held = self._waiting.pop((_run_of(messages), call["id"] or ""), None)
+            held = self._waiting.pop((_run_of(messages), call["id"] or "", call["name"]), None)
         if held is not None:
             return Allow(held)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn = _turn_of(message, messages)
         run = _run_of(messages)
-        return self.guard.before(call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self.agent)
+        return self.guard.before(
+            call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self.agent, tools=self._offered
+        )
+
+    def _signalled(self, call: Call, signal: GraphBubbleUp) -> None:
+        """A tool spoke to the graph: no failure. One that waits for a person is judged anew when it is run again."""
+        if isinstance(signal, GraphInterrupt):
+            self.guard.withdraw(call)
+        else:
+            self.guard.after(call)
 
     def _finish(self, call: Call, result: Any) -> Any:  # noqa: ANN401
         """Tell the guard what came back, and put its words to it."""

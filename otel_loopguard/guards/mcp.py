@@ -6,20 +6,26 @@ Not the server's side. A client session does not know which calls one model deci
 from __future__ import annotations
 
 from secrets import token_hex
-from typing import Any
+from typing import Any, Final
 
+from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import MissingExtraError
 
 from ._answer import Nudge, Refuse, text_of, with_words
+from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
 from ._step import current_step, step
 
 try:
-    from mcp.types import CallToolResult, TextContent
+    from mcp.types import CallToolResult, TextContent, Tool
 except ImportError as error:
     raise MissingExtraError("mcp") from error
 
 __all__ = ["GuardedSession", "step"]
+
+_REPORT: Final = {
+    "name": REPORT_BLOCKED, "description": REPORT_BLOCKED_WORDS, "inputSchema": dict(REPORT_BLOCKED_SCHEMA)
+}  # fmt: skip
 
 
 class GuardedSession:
@@ -29,13 +35,39 @@ class GuardedSession:
     `LoopDetected`.
     """
 
-    def __init__(self, session: Any, guard: Guard, *, server: str = "", agent: str | None = None) -> None:  # noqa: ANN401
-        """``server`` goes before the tools' names, where servers have tools of one name: `mcp__SERVER__TOOL`."""
+    def __init__(  # noqa: PLR0913 - what an application may say of its agent
+        self,
+        session: Any,  # noqa: ANN401 - a session or a client, of either major version
+        guard: Guard,
+        *,
+        server: str = "",
+        agent: str | None = None,
+        run: str | None = None,
+        report_blocked: bool = False,
+    ) -> None:
+        """Guard the calls of a session.
+
+        Args:
+            session: The session; it is not changed.
+            guard: Whom to ask.
+            server: Goes before the tools' names, where servers have tools of one name: `mcp__SERVER__TOOL`.
+            agent: The agent's name.
+            run: The run, where `otel_loopguard.run()` names none; by default one of this object's own.
+            report_blocked: `list_tools` shows a tool of that name beside the server's, which is answered here.
+
+        """
         self._session = session
         self._guard = guard
         self._prefix = f"mcp__{server}__" if server else ""
         self._agent = agent
+        self._given_run = run
         self._own_run = f"session-{token_hex(8)}"
+        self._reports = report_blocked
+
+    @property
+    def run(self) -> str:
+        """The run of the calls, where `otel_loopguard.run()` names none: for `Guard.finish(..., run=...)`."""
+        return self._given_run or self._own_run
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self._session, name)
@@ -44,14 +76,21 @@ class GuardedSession:
         """As the session; the guard learns the names."""
         found = await self._session.list_tools(*args, **more)
         self._guard.knows(*(self._prefix + tool.name for tool in found.tools))
-        return found
+        if not self._reports or getattr(found, "nextCursor", None) or getattr(found, "next_cursor", None):
+            return found
+        self._guard.knows(REPORT_BLOCKED)
+        return found.model_copy(update={"tools": [*found.tools, Tool.model_validate(_REPORT)]})
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *args: Any, **more: Any) -> Any:  # noqa: ANN401
         """Call a tool, or answer in its place."""
         guard = self._guard
+        if self._reports and name == REPORT_BLOCKED:
+            report = arguments or {}
+            return _result([guard.report_blocked(report.get("tried", ()), report.get("needed", ()))], failed=False)
         decision = guard.before(
-            self._prefix + name, arguments or {}, turn=current_step(), agent=self._agent, default_run=self._own_run
-        )
+            self._prefix + name, arguments or {}, turn=current_step(), run=self._given_run, agent=self._agent,
+            default_run=self._own_run,
+        )  # fmt: skip
         if isinstance(decision, Nudge):
             kept = decision.answer
             said = with_words(kept, decision.text)

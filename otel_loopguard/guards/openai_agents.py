@@ -266,7 +266,11 @@ def report_blocked_tool(guard: Guard) -> FunctionTool:
     import json  # noqa: PLC0415 - only this tool reads its arguments
 
     async def report(context: Any, arguments: str) -> str:  # noqa: ANN401, ARG001 - the SDK's own
-        said = json.loads(arguments or "{}")
+        try:
+            said = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            said = {}
+        said = said if isinstance(said, dict) else {}
         return guard.report_blocked(said.get("tried", ()), said.get("needed", ()))
 
     schema = {**REPORT_BLOCKED_SCHEMA, "additionalProperties": False}
