@@ -14,7 +14,7 @@ from otel_loopguard.live import Found, Taken
 
 __all__ = ["Value", "annotation", "event_of"]
 
-Value = str | bool | int | list[str]
+Value = str | bool | int | tuple[str, ...]
 
 
 def annotation(
@@ -37,7 +37,7 @@ def annotation(
     written[names.SEQUENCE] = taken.number
     written[names.PROCESS_ID] = taken.lane.process_id
     if redacted:
-        written[names.REDACTED_KEYS] = list(redacted)
+        written[names.REDACTED_KEYS] = redacted
     if observation is not None:
         _judged(written, taken, observation)
     if taken.turn is not None:
@@ -72,7 +72,7 @@ def _judged(written: dict[str, Value], taken: Taken, observation: Observation) -
         kinds = [found.finding.kind for found in taken.found if found.finding.sequence == observation.sequence]
         if kinds:
             written[names.FINDING_KIND] = kinds[0]
-            written[names.FINDING_KINDS] = sorted(set(kinds))
+            written[names.FINDING_KINDS] = tuple(sorted(set(kinds)))
 
 
 def _for_others(written: dict[str, Value], taken: Taken) -> None:

@@ -105,9 +105,9 @@ class Editor:
                     self._replace_events(span, removal.events)
                 if removal.drop_status:
                     rewrite.drop_status(span)
-                span.set_attributes({**removal.attributes, **written})
+                rewrite.put(span, {**removal.attributes, **written})
             elif written:
-                span.set_attributes(written)
+                rewrite.put(span, written)
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return self.strip(span)
@@ -132,4 +132,4 @@ class Editor:
 
 
 def _listed(removal: Redaction) -> dict[str, Value]:
-    return {names.REDACTED_KEYS: list(removal.keys)} if removal.keys else {}
+    return {names.REDACTED_KEYS: removal.keys} if removal.keys else {}

@@ -20,7 +20,7 @@ from otel_loopguard.redact import NOTHING, Redaction
 from .annotation import Value
 
 __all__ = [
-    "UnwritableError", "add_events", "drop_status", "fit", "force", "rebuild_events", "remove_events", "strip",
+    "UnwritableError", "add_events", "drop_status", "fit", "force", "put", "rebuild_events", "remove_events", "strip",
 ]  # fmt: skip
 
 _KEPT: Final = frozenset(
@@ -57,8 +57,28 @@ def fit(span: ReadableSpan, present: Mapping[str, object], written: dict[str, Va
     return fitting, len(written) - len(fitting)
 
 
+def put(span: Span, written: Mapping[str, Value]) -> None:
+    """Set attributes that fit.
+
+    The API looks into every value for what it may not hold, which takes as long as half of a span's life; ours are
+    plain, so they go where the span keeps its own, as `attributes_in` finds them there, and through the API elsewhere.
+    """
+    held: Any = getattr(span, "_attributes", None)
+    try:
+        own, most = held._dict, held.maxlen  # noqa: SLF001
+        is_open = not held._immutable and span.is_recording()  # noqa: SLF001
+        is_plain = type(own) is dict and held.max_value_len is None and is_open
+        if is_plain and (most is None or len(own) + len(written) <= most):
+            with held._lock:  # noqa: SLF001
+                own.update(written)
+            return
+    except AttributeError:  # another SDK's span
+        pass
+    span.set_attributes(written)
+
+
 def _length(value: Value) -> int:
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return max(map(len, value), default=0)
     return len(value) if isinstance(value, str) else 0
 
