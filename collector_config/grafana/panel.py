@@ -21,8 +21,27 @@ WIDTH: Final = 24
 
 _DRAWN: Final[Mapping[str, Json]] = {
     "timeseries": {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "never"},
+    "table": {"align": "auto", "inspect": False},
     "bars": {"drawStyle": "bars", "lineWidth": 0, "fillOpacity": 70, "stacking": {"mode": "normal", "group": "A"}},
 }
+
+
+def _legend(*, shown: bool) -> Json:
+    return {"displayMode": "list", "placement": "bottom", "showLegend": shown, "calcs": []}
+
+
+_SHOWN: Final[Mapping[str, Json]] = {
+    "stat": {
+        "colorMode": "value", "graphMode": "area", "textMode": "auto", "justifyMode": "auto", "orientation": "auto",
+        "wideLayout": True, "showPercentChange": False, "percentChangeColorMode": "standard",
+    },
+    "bargauge": {
+        "displayMode": "gradient", "orientation": "horizontal", "showUnfilled": True, "valueMode": "color",
+        "namePlacement": "auto", "sizing": "auto", "minVizWidth": 8, "minVizHeight": 16, "maxVizHeight": 300,
+        "legend": _legend(shown=False),
+    },
+}  # fmt: skip
+"""Everything that Grafana's schema asks for; beyond the first entries, its own defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +95,10 @@ class Panel:
 
     def _options(self) -> Json:
         if self.kind in {"timeseries", "bars"}:
-            legend = {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []}
-            return {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
+            return {"legend": _legend(shown=True), "tooltip": {"mode": "multi", "sort": "desc"}}
         if self.kind == "table":
-            return {"showHeader": True, "sortBy": [{"displayName": "Value", "desc": True}]}
-        reduced: Json = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
-        if self.kind == "stat":
-            return reduced | {"colorMode": "value", "graphMode": "area", "textMode": "auto", "justifyMode": "auto"}
-        return reduced | {"displayMode": "gradient", "orientation": "horizontal", "showUnfilled": True}
+            return {"showHeader": True, "frameIndex": 0, "sortBy": [{"displayName": "Value", "desc": True}]}
+        return {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}} | _SHOWN[self.kind]
 
     @staticmethod
     def _target(target: Target, ref: str) -> Json:
@@ -123,7 +138,8 @@ def datasource_variable() -> Json:
     """Which Prometheus."""
     return {
         "type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus", "refresh": 1,
-        "hide": 0, "includeAll": False, "multi": False, "current": {}, "options": [], "regex": "",
+        "hide": 0, "includeAll": False, "multi": False,
+        "current": {"selected": False, "text": "default", "value": "default"}, "options": [], "regex": "",
     }  # fmt: skip
 
 
