@@ -214,6 +214,10 @@ def main() -> int:
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"error: {error.strerror} - at `{error.filename}`", file=sys.stderr)
+        print("hint: builds are kept where XDG_CACHE_HOME says, else in ~/.cache; it must be writable", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         _tell("stopped; what Go has compiled so far is kept in its own cache")
         return 130

@@ -89,6 +89,17 @@ def test_what_is_missing_is_said(tmp_path: Path, go: str | None, arguments: list
     assert "Traceback" not in told.stderr
 
 
+def test_a_cache_that_cannot_be_is_said(tmp_path: Path) -> None:
+    """Where a file stands in the cache's place the message names it, and the variable."""
+    machine = Machine(tmp_path)
+    machine.cache.write_text("")
+    told = machine.run()
+    assert (told.returncode, told.stdout) == (1, "")
+    assert str(machine.cache) in told.stderr
+    assert "XDG_CACHE_HOME" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 def test_what_was_built_is_found(tmp_path: Path) -> None:
     """With the same Go at once; without Go whatever version of it has built it; with another Go not."""
     machine = Machine(tmp_path)

@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.support.collector import Collector, Protocol, free_port, samples, until
 from tests.support.serving import Serving
-from tests.support.spans import annotated, logs, span, traces
+from tests.support.spans import annotated, logs, raw, span, traces
 
 RUNS = [f"run-{number}" for number in range(20)]
 
@@ -79,6 +79,19 @@ def test_a_run_has_one_detector(tmp_path: Path, protocol: Protocol) -> None:
     assert {run for run, _ in found[0]}.isdisjoint({run for run, _ in found[1]})
     assert all(found)
     assert spans == 5 * 20 + 3
+
+
+def test_calls_without_a_run_stay_together(tmp_path: Path) -> None:
+    """Agents without our processor name no run: all of their calls go to one detector, so no run is torn apart."""
+    with (
+        serving(tmp_path / "1") as first,
+        serving(tmp_path / "2") as second,
+        balancer(tmp_path / "balancer", first, second) as collector,
+    ):
+        for number in range(1, 6):
+            collector.send(traces([raw(run, number, {"q": run}, []) for run in RUNS]))
+        until(lambda: sum(sum(one.values()) for one in told(first, second)) >= 40, "all findings")
+        assert sorted([items(first), items(second)]) == [0, 100]
 
 
 def test_events_go_where_their_run_is(tmp_path: Path) -> None:
