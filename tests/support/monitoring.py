@@ -157,8 +157,9 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _hurried(rules: dict[str, Any]) -> dict[str, Any]:
-    """The same rules, which do not wait for how long something lasts."""
+    """The same rules, looked at often, which do not wait for how long something lasts."""
     for group in rules["groups"]:
+        group.pop("interval", None)
         for rule in group["rules"]:
             rule.pop("for", None)
     return rules
