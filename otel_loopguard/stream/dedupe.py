@@ -60,12 +60,12 @@ def merge(held: Sequence[Held]) -> tuple[list[Merged], list[Question]]:
     return [_combined(members) for members in clusters.all()], questions
 
 
-def alone(held: Held) -> Merged:
-    """The call of a record that waits by itself: what `merge` says of it, which has nothing to compare it with."""
+def alone(held: Held, number: Number | None) -> Merged:
+    """The call of a record that has nothing in common with any other: what `merge` says of it.
+
+    ``number`` is the record's own (`number_of`). It is no event's record, and its call began when it began.
+    """
     record = held.record
-    if record.is_event or held.indexes or record.call.start_ns != record.start_ns:
-        return _combined([held])
-    number = number_of(record)
     trace_id, span_id = record.trace_id, record.span_id
     around = record.enclosing_span_id or record.parent_span_id
     return Merged(

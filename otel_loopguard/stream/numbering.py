@@ -5,7 +5,6 @@ Not the order of calls (`order`): it is told of every call once, in that order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from otel_loopguard.stream.events import Doubt
@@ -40,22 +39,26 @@ class _Series:
         if sequence >= self.next and len(self.heard) < _HEARD:
             self.heard.add(sequence)
 
-    def meet(self, number: Number) -> Iterator[Doubt]:
+    def meet(self, number: Number) -> list[Doubt]:
+        doubts: list[Doubt] = []
         if number.process_id:  # call records may be numbered in steps of ten, or from nought
             while self.next in self.heard:
                 self.heard.discard(self.next)
                 self.next += 1
             if 0 < self.next < number.sequence:
-                yield "gap"
-            self.next = max(self.next, number.sequence + 1)
-            self.heard = {heard for heard in self.heard if heard >= self.next}
+                doubts.append("gap")
+            if number.sequence >= self.next:
+                self.next = number.sequence + 1
+            if self.heard:
+                self.heard = {heard for heard in self.heard if heard >= self.next}
         # Processes number by end, call records as they like; in both a later call cannot end before an earlier began.
         end = number.end_ns if number.end_ns is not None else number.start_ns
         start = number.start_ns if number.start_ns is not None else end
         if end is not None and start is not None:
             if end < self.latest_start or end < start:
-                yield "clock"
+                doubts.append("clock")
             self.latest_start = max(self.latest_start, start)
+        return doubts
 
 
 class Numbering:
@@ -101,14 +104,16 @@ class Numbering:
             if len(self._numbered) < _PROCESSES:
                 self._numbered.add(number.process_id)
 
-    def meet(self, call: Merged) -> Iterator[Doubt]:
+    def meet(self, call: Merged) -> list[Doubt]:
         """The doubts that the next call of the run raises."""
+        doubts: list[Doubt] = []
         if not call.numbers and call.record.process_id in self._numbered:
-            yield "unnumbered"
+            doubts.append("unnumbered")
         for number in call.numbers:
             if number.process_id in self._unnumbered:
-                yield "unnumbered"
-            yield from self._of(number).meet(number)
+                doubts.append("unnumbered")
+            doubts += self._of(number).meet(number)
+        return doubts
 
     def _of(self, number: Number) -> _Series:
         key = (number.process_id, number.agent)

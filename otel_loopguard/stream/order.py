@@ -12,16 +12,15 @@ from itertools import pairwise
 from typing import Final
 
 from otel_loopguard.core.call import Turn
-from otel_loopguard.stream.copies import number_of
-from otel_loopguard.stream.held import Held, Merged, Question
+from otel_loopguard.stream.held import Merged, Question
 from otel_loopguard.stream.record import CallRecord
 
-__all__ = ["arrange", "by_start"]
+__all__ = ["Rank", "arrange", "rank_of"]
 
 _LATE: Final = 1 << 64
 """After every time stamp: where no time is known."""
 
-_Rank = tuple[int, int, str, str, int]
+Rank = tuple[int, int, str, str, int]
 
 
 def arrange(calls: Sequence[Merged]) -> tuple[list[Merged], list[Question]]:
@@ -35,34 +34,6 @@ def arrange(calls: Sequence[Merged]) -> tuple[list[Merged], list[Question]]:
     graph = _Graph(calls)
     order, questions = graph.walk()
     return _by_turn([calls[index] for index in order]), questions
-
-
-def by_start(held: Sequence[Held]) -> list[Held] | None:
-    """Records that are a call each, none inside another, in the order that `arrange` gives: by start.
-
-    None where it may give another: where numbers do not go up with the starts, and where a turn is not in one piece.
-    """
-    if len(held) < 2:  # noqa: PLR2004 - one call has no order
-        return list(held)
-    ordered = sorted(held, key=_held_rank)
-    numbers: dict[tuple[str, str], int] = {}
-    turns: set[tuple[str, str, Turn]] = set()
-    last: tuple[str, str, Turn] | None = None
-    for one in ordered:
-        number = number_of(one.record)
-        if number is not None:
-            series = (number.process_id, number.agent)
-            if numbers.get(series, number.sequence - 1) >= number.sequence:
-                return None
-            numbers[series] = number.sequence
-        turn = one.record.call.turn
-        key = None if turn is None else (one.record.agent, one.record.call.scope, turn)
-        if key is not None and key != last:
-            if key in turns:
-                return None
-            turns.add(key)
-        last = key
-    return ordered
 
 
 class _Graph:
@@ -81,7 +52,7 @@ class _Graph:
 
     def _number(self) -> None:
         """Within one process and agent the numbers decide."""
-        series: dict[tuple[str, str], list[tuple[int, _Rank, int]]] = {}
+        series: dict[tuple[str, str], list[tuple[int, Rank, int]]] = {}
         for index, call in enumerate(self.calls):
             for number in call.numbers:
                 series.setdefault((number.process_id, number.agent), []).append((number.sequence, _rank(call), index))
@@ -124,15 +95,12 @@ class _Graph:
         return order, questions
 
 
-def _rank(call: Merged) -> _Rank:
-    return _rank_of(call.record, call.index)
+def _rank(call: Merged) -> Rank:
+    return rank_of(call.record, call.index)
 
 
-def _held_rank(held: Held) -> _Rank:
-    return _rank_of(held.record, held.index)
-
-
-def _rank_of(record: CallRecord, index: int) -> _Rank:
+def rank_of(record: CallRecord, index: int) -> Rank:
+    """Where a call stands among those that nothing else orders."""
     start = _LATE if record.start_ns is None else record.start_ns
     end = _LATE if record.end_ns is None else record.end_ns
     return start, end, record.trace_id, record.span_id, index

@@ -160,12 +160,14 @@ class Run:
         for call in calls:
             self._numbering.know(call)
         for call in calls:
-            events += self._judge(call)
+            self._judge(call, events)
         return events
 
     def _is_call(self, call: Merged) -> bool:
         """Whether something was called; else only a log event told of a call whose record is elsewhere."""
         record = call.record
+        if not call.heard and not record.findings_elsewhere:
+            return True
         for number in call.numbers:
             self._report(((number, *finding) for finding in record.findings) if call.heard else ())
             self._report((_at(number, sequence), kind, action) for kind, action, sequence in record.findings_elsewhere)
@@ -182,28 +184,36 @@ class Run:
 
     # Judging ------------------------------------------------------------------------------------------------------
 
-    def _judge(self, call: Merged) -> Iterator[RunEvent]:
+    def _judge(self, call: Merged, events: list[RunEvent]) -> None:
         record = call.record
         for kind in self._numbering.meet(call):
-            yield from self._doubt(kind, record)
+            events += self._doubt(kind, record)
         self._settled.add(call)
         self._place += 1
         shared = self._numbering.shared
         number = call.numbers[0].sequence if shared else self._place
         line = self._line(record.agent, record.call.scope)
-        yield from self._forget_oldest()
+        if len(self._lines) > MAX_LINES:
+            events += self._forget_oldest()
         told = self._told(record)
         if told.user_message and self._is_to_all(record):
-            yield from self._restart(line, None if _is_marked(record) else record.call.scope)
+            events += self._restart(line, None if _is_marked(record) else record.call.scope)
         observation = self._engine.record(line.history, told, record.outcome)
         line.add(_met(call, observation.sequence, number))
         self._totals.observe(observation)
-        yield self._observed(call, number, observation)
-        yield from self._said(line, observation.findings, observation.nudges)
+        events.append(self._observed(call, number, observation))
+        if observation.findings or observation.nudges:
+            events += self._said(line, observation.findings, observation.nudges)
 
     def _line(self, agent: str, scope: str) -> Line:
         """The line of an agent and scope, now the most recently active one."""
-        line = self._lines.pop((agent, scope), None) or Line(agent, self._memory)
+        line = self._lines.get((agent, scope))
+        if line is None:
+            line = Line(agent, self._memory)
+        elif len(self._lines) == 1:
+            return line
+        else:
+            del self._lines[agent, scope]
         self._lines[agent, scope] = line
         return line
 

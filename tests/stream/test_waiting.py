@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from otel_loopguard.stream.dedupe import merge
 from otel_loopguard.stream.held import Held, Merged
-from otel_loopguard.stream.order import arrange, by_start
+from otel_loopguard.stream.order import arrange
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.settled import Settled, tags_of
 from otel_loopguard.stream.waiting import Waiting
@@ -77,16 +78,26 @@ def test_restored_records_wait_as_before(calls: list[tuple[int, CallRecord]]) ->
     assert one.take(100) == other.take(100)
 
 
-def test_order_by_start_gives_way_to_numbers_and_turns() -> None:
-    """Numbers against the starts, and a turn in two pieces, are for the rules to order."""
-    first, second, third = (
-        Held(record("look", "a", span=f"{n:016x}", number=n, process="p", start=n, turn=n), n, n) for n in (1, 2, 3)
-    )
-    assert by_start([second, third, first]) == [first, second, third]
-    backwards = replace(third, record=replace(third.record, sequence=1))
-    assert by_start([second, backwards]) is None
-    split = replace(third, record=replace(third.record, call=replace(third.record.call, turn=1)))
-    assert by_start([first, second, split]) is None
+@pytest.mark.parametrize(
+    ("numbers", "turns", "expected"),
+    [
+        ((1, 2, 3), (1, 2, 3), ["1", "2", "3"]),
+        ((1, 3, 2), (1, 2, 3), ["1", "3", "2"]),
+        ((1, 2, 3), (1, 2, 1), ["1", "3", "2"]),
+        ((None, None, None), (None, None, None), ["1", "2", "3"]),
+    ],
+    ids=["as they started", "numbers against the starts", "a turn in two pieces", "nothing but starts"],
+)
+def test_the_order_is_that_of_the_rules(
+    numbers: tuple[int | None, ...], turns: tuple[int | None, ...], expected: list[str]
+) -> None:
+    """Starts decide, but for numbers against them and a turn that is not in one piece."""
+    waiting = Waiting(WAIT)
+    for place in (1, 2, 0):
+        one = record("look", "a", span=f"{place + 1:016x}", number=numbers[place], process="p", start=place,
+                     turn=turns[place])  # fmt: skip
+        waiting.add(one, 0, tags_of(one))
+    assert [call.record.span_id.lstrip("0") for call in waiting.take(WAIT)[0]] == expected
 
 
 def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
