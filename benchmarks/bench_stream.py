@@ -17,6 +17,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -54,6 +55,11 @@ PACE: Final = 0.03
 IDLE_STATE: Final = "idle run, bytes of state"
 
 
+def digest(size: int, *parts: object) -> bytes:
+    """Bytes without a pattern, as ids and fingerprints have them; the same for the same parts."""
+    return blake2b(repr(parts).encode(), digest_size=size).digest()
+
+
 def pairs(attributes: Mapping[str, object]) -> list[KeyValue]:
     """Attributes as OTLP has them."""
     return [
@@ -86,11 +92,11 @@ def tool(run: int, step: int, *, content: bool) -> dict[str, object]:
         "loopguard.redacted.keys": "gen_ai.tool.call.arguments",
         "loopguard.run.id": f"run-{run:08}",
         "loopguard.key.id": KEY_ID,
-        "loopguard.fingerprint": f"{key + 1:032x}",
-        "loopguard.result.fingerprint": f"{key + 99:032x}",
+        "loopguard.fingerprint": digest(16, "call", key).hex(),
+        "loopguard.result.fingerprint": digest(16, "result", key).hex(),
         "loopguard.sequence": step + 1,
         "loopguard.repeat.count": step // 7 + 1,
-        "loopguard.process.id": f"{run:016x}",
+        "loopguard.process.id": digest(8, "process", run).hex(),
         "loopguard.outcome": "ok",
         "loopguard.verdict": "allow",
     }
@@ -133,13 +139,12 @@ def requests(
             is_tool = tools_only or index % 4 == 0
             run, step = number % runs, number // runs
             attributes = pairs(tool(run, step, content=content)) if is_tool else _BESIDE[index % 4 - 1]
-            identity = (request * SPANS + index + 1).to_bytes(8, "big")
             spans.append(
                 Span(
                     # Steps of one run share a trace for a while, as those of one message to an agent do.
-                    trace_id=(run * 100_000 + step // 8 + 1).to_bytes(16, "big"),
-                    span_id=identity,
-                    parent_span_id=(run + 1).to_bytes(8, "big"),
+                    trace_id=digest(16, "trace", run, step // 8),
+                    span_id=digest(8, "span", request, index),
+                    parent_span_id=digest(8, "agent", run, step // 8),
                     name="execute_tool search_orders" if is_tool else "chat gpt-5",
                     kind=Span.SPAN_KIND_INTERNAL,
                     start_time_unix_nano=at,
@@ -343,9 +348,8 @@ def loop_of(run: str) -> bytes:
     """A request with three equal calls of a run."""
     spans = []
     for step in range(3):
-        attributes = tool(1, step, content=False) | {"loopguard.run.id": run, "loopguard.fingerprint": "f" * 32}
-        attributes["loopguard.result.fingerprint"] = "e" * 32
-        identity = (abs(hash((run, step))) % (1 << 60) + 1).to_bytes(8, "big")
+        attributes = tool(0, step, content=False) | {"loopguard.run.id": run}
+        identity = digest(8, run, step)
         at = time.time_ns() + step
         spans.append(
             Span(
