@@ -18,6 +18,13 @@ from otel_loopguard.conventions import Record
 from otel_loopguard.core.fingerprint import Keyring, KeyScope
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.errors import RecordError
+from otel_loopguard.service.flood import (
+    UNCOUNTED,
+    TooManyError,
+    refuse_json_flood,
+    refuse_log_flood,
+    refuse_span_flood,
+)
 from otel_loopguard.service.intake import Request
 from otel_loopguard.stream.glance import Glance
 from otel_loopguard.stream.otlp import log_records, resource_attributes, span_record
@@ -39,10 +46,6 @@ _LONGEST: Final = 256
 
 class MalformedError(ValueError):
     """The body is no OTLP; the message never quotes it."""
-
-
-class TooManyError(ValueError):
-    """The request has more items than any real one of its size."""
 
 
 @dataclass(slots=True)
@@ -150,16 +153,22 @@ def _count(read: Read) -> None:
 
 def _decoded(request: Request) -> TraceRequest:
     try:
-        return trace_request(request.body)
+        found = trace_request(request.body)
     except DecodeError:
         raise MalformedError("the body is no protobuf message of OTLP traces") from None
+    if len(request.body) > UNCOUNTED:
+        refuse_span_flood(found.resource_spans)
+    return found
 
 
 def _logs(request: Request) -> Iterator[Record]:
     try:
-        return log_records(ExportLogsServiceRequest.FromString(request.body))
+        found = ExportLogsServiceRequest.FromString(request.body)
     except DecodeError:
         raise MalformedError("the body is no protobuf message of OTLP logs") from None
+    if len(request.body) > UNCOUNTED:
+        refuse_log_flood(found.resource_logs)
+    return log_records(found)
 
 
 def _json(request: Request) -> Iterator[Record]:
@@ -168,6 +177,8 @@ def _json(request: Request) -> Iterator[Record]:
         document = msgspec.json.decode(request.body)
         if not isinstance(document, dict):
             raise MalformedError("the body is no JSON object")
+        if len(request.body) > UNCOUNTED:
+            refuse_json_flood(document)
         return iter(list(records({name: document[name] for name in wanted if name in document})))
     except RecordError as error:
         raise MalformedError(str(error)) from None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from otel_loopguard.conventions import MARKERS
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
@@ -102,3 +105,69 @@ def test_empty_spans_are_bounded() -> None:
         message.resource_spans[0].scope_spans[0].spans.add()
     with pytest.raises(TooManyError):
         reading().read(request(message))
+
+
+EMPTY_EVENTS = b"\x5a\x00"
+"""Two of them in the bytes of a span, field 11."""
+
+
+def nested(depth: int, field: bytes, body: bytes) -> bytes:
+    """Bytes of a message in so many others."""
+    for _ in range(depth):
+        body = field + _varint(len(body)) + body
+    return body
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def flood_of_events() -> Request:
+    """Four megabytes of events in one span."""
+    inside = nested(1, b"\x12", EMPTY_EVENTS * (2 << 20))  # the span in its scope
+    return Request("", "traces", is_json=False, body=nested(1, b"\x0a", nested(1, b"\x12", inside)))
+
+
+def flood_of_members() -> Request:
+    """Half a million members of one list in one attribute."""
+    message = traces([raw("run", 1, {}, [])])
+    held = message.resource_spans[0].scope_spans[0].spans[0].attributes.add(key="list").value.array_value
+    held.values.extend([AnyValue()] * 500_000)
+    return request(message)
+
+
+def flood_of_log_attributes() -> Request:
+    """Half a million attributes of one log record."""
+    message = logs([("event", {})])
+    message.resource_logs[0].scope_logs[0].log_records[0].attributes.extend([KeyValue()] * 500_000)
+    return request(message, "logs")
+
+
+def flood_of_json() -> Request:
+    """A million empty events in JSON."""
+    events = ",".join(["{}"] * 1_000_000)
+    body = f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"events":[{events}]}}]}}]}}]}}'
+    return Request("", "traces", is_json=True, body=body.encode())
+
+
+@pytest.mark.parametrize("make", [flood_of_events, flood_of_members, flood_of_log_attributes, flood_of_json])
+def test_a_flood_of_small_parts_is_not_read(make: Callable[[], Request]) -> None:
+    """Attributes, events and members of lists are counted before they are read; the request is refused as too large."""
+    failed: list[Exception] = []
+    policy = Policy()
+    reader = Reading(lambda: policy, lambda: KEYS, failed=failed.append)
+    with pytest.raises(TooManyError, match="more than 262,144 attributes, events and list members in one request"):
+        reader.read(make())
+    assert failed == []
+
+
+def test_a_large_request_of_real_spans_is_read() -> None:
+    """Two megabytes of spans as agents write them are far from the limit."""
+    spans = [raw("run", number, {"q": "x" * 100}, ["y" * 100]) for number in range(4000)]
+    message = request(traces(spans))
+    assert len(message.body) > 1 << 20
+    assert len(reading().read(message).spans) == 4000
