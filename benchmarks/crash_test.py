@@ -36,6 +36,8 @@ KEY: Final = "0123456789abcdef" * 4
 LATENESS: Final = 3
 """Seconds; more than a restart and a retry take."""
 RUNS: Final = 12
+ONE_OF_THEM: Final = 0.7
+"""Of the kills of several workers, those of one alone."""
 CALLS: Final = 30
 
 
@@ -50,7 +52,8 @@ def free_port() -> int:
 class Detector:
     """`loopguard serve`, started and killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int) -> None:
+        self.workers = workers
         self.out = folder / "out.jsonl"
         self.grpc, self.http, self.page = free_port(), free_port(), free_port()
         self._command = [
@@ -58,6 +61,7 @@ class Detector:
             "--grpc-address", f"127.0.0.1:{self.grpc}", "--http-address", f"127.0.0.1:{self.http}",
             "--page-address", f"127.0.0.1:{self.page}", "--state-file", str(folder / "state"),
             "--json-file", str(self.out), "--lateness", f"{LATENESS}s",
+            "--workers", str(workers),
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -72,6 +76,31 @@ class Detector:
             except OSError:
                 time.sleep(0.05)
         raise RuntimeError("the detector did not start")
+
+    def kill(self, chance: random.Random) -> None:
+        """SIGKILL to all of it, or to one of its workers, which its parent starts again."""
+        members = self._members()
+        if len(members) > 1 and chance.random() < ONE_OF_THEM:
+            os.kill(chance.choice(members[1:]), signal.SIGKILL)
+            return
+        self.end(signal.SIGKILL)
+        while any(Path(f"/proc/{member}").exists() for member in members[1:]):
+            time.sleep(0.01)  # workers whose parent is gone end by themselves
+        self.start()
+
+    def _members(self) -> list[int]:
+        """Process ids: the parent's first."""
+        if self._process is None or self.workers == 1:
+            return []
+        parent = self._process.pid
+        found = [parent]
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
+                    found.append(int(path.parent.name))
+            except OSError:
+                continue  # it has ended
+        return found
 
     def end(self, how: int) -> None:
         """By a signal."""
@@ -134,11 +163,13 @@ def send(exporters: Sequence[SpanExporter], spans: Sequence[ReadableSpan], secon
     return again
 
 
-def trial(spans: Sequence[ReadableSpan], kills: int, seed: int, seconds: float) -> tuple[Counter[str], int]:
+def trial(
+    spans: Sequence[ReadableSpan], kills: int, seed: int, seconds: float, workers: int
+) -> tuple[Counter[str], int]:
     """The findings of one detector that is killed so many times while it is sent all spans; and exports made again."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        detector = Detector(Path(folder))
+        detector = Detector(Path(folder), workers)
         detector.start()
         exporters = [
             GrpcExporter(endpoint=f"http://127.0.0.1:{detector.grpc}", insecure=True),
@@ -149,8 +180,7 @@ def trial(spans: Sequence[ReadableSpan], kills: int, seed: int, seconds: float) 
         sender.start()
         for _ in range(kills):
             time.sleep(chance.uniform(0.05, seconds / max(1, kills)))
-            detector.end(signal.SIGKILL)
-            detector.start()
+            detector.kill(chance)
         sender.join()
         time.sleep(LATENESS * 2 + 1)
         detector.end(signal.SIGTERM)
@@ -166,21 +196,23 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=6, help="detectors (default: %(default)s)")
     parser.add_argument("--kills", type=int, default=5, help="of each detector (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=4.0, help="of load (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="of each detector (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)  # the exporters tell of every retry
     spans = recorded(options.seed)
     print("crash test: undisturbed", file=sys.stderr)
-    expected, _ = trial(spans, 0, 0, 0.5)
+    expected, _ = trial(spans, 0, 0, 0.5, 1)
     lost = other = twice = again = 0
     for number in range(options.trials):
         print(f"crash test: trial {number + 1} of {options.trials}", file=sys.stderr)
-        found, made_again = trial(spans, options.kills, options.seed + number + 1, options.seconds)
+        found, made_again = trial(spans, options.kills, options.seed + number + 1, options.seconds, options.workers)
         lost += len(expected.keys() - found.keys())
         other += len(found.keys() - expected.keys())
         twice += sum(count - 1 for count in found.values())
         again += made_again
     figures = {
+        "workers": options.workers,
         "points": options.trials * options.kills,
         "findings": len(expected),
         "lost": lost,
