@@ -31,20 +31,13 @@ settings.register_profile("thorough", deadline=None, max_examples=2_000, suppres
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
 
 # The server needs newer OTLP messages than the oldest SDK that agents may have, and a package that they do not need;
-# the tests with a real Collector talk to a server. What they start is the same program under every Python, so they are
-# left out where another Python has had them.
-_LEFT_OUT = {
-    "collector": "on further Pythons" if os.environ.get("HYPOTHESIS_PROFILE") == "brief" else "",
-    "service": "",
-}
-if not _serves():
-    _LEFT_OUT = dict.fromkeys(_LEFT_OUT, "without the extra `serve`")
-collect_ignore = [folder for folder, why in _LEFT_OUT.items() if why]
+# the tests with a real Collector talk to a server.
+collect_ignore = [] if _serves() else ["collector", "service"]
 
 
-def pytest_report_header() -> list[str]:
+def pytest_report_header() -> str | None:
     """Say what is left out."""
-    return [f"not collected: tests/{folder}, {why}" for folder, why in _LEFT_OUT.items() if why]
+    return "not collected: tests/collector and tests/service need the extra `serve`" if collect_ignore else None
 
 
 @pytest.fixture(scope="session")
