@@ -41,9 +41,9 @@ def in_one_trace(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def calls(numbers: Iterable[int], process: str = "p1", runs: Iterable[str] = RUNS) -> list[Span]:
-    """Equal calls of every run, run by run in turn."""
-    return [annotated(run, number, process=process) for number in numbers for run in runs]
+def calls(numbers: Iterable[int], process: str = "p1", runs: Iterable[str] = RUNS, begun: int = 0) -> list[Span]:
+    """Equal calls of every run, run by run in turn, ``begun`` seconds after the first."""
+    return [annotated(run, number, process=process, at=begun + number) for number in numbers for run in runs]
 
 
 def told(*detectors: Serving) -> list[Counter[tuple[str, str]]]:
@@ -54,6 +54,16 @@ def told(*detectors: Serving) -> list[Counter[tuple[str, str]]]:
             for line in detector.findings()
         )
         for detector in detectors
+    ]
+
+
+def doubted(*detectors: Serving) -> list[str]:
+    """The runs whose telemetry a detector found in doubt."""
+    return [
+        line["attributes"]["loopguard.run.id"]
+        for detector in detectors
+        for line in detector.lines()
+        if line["event"] == "loopguard.integrity"
     ]
 
 
@@ -70,15 +80,17 @@ def test_a_run_has_one_detector(tmp_path: Path, protocol: Protocol) -> None:
         serving(tmp_path / "2") as second,
         balancer(tmp_path / "balancer", first, second) as collector,
     ):
-        for numbers, process in (([1, 2], "p1"), ([3, 4], "p2"), ([5], "p1")):
-            collector.send(traces(in_one_trace(calls(numbers, process)), {"service.name": process}), protocol)
+        for begun, numbers, process in ((0, [1, 2], "p1"), (10, [1, 2], "p2"), (20, [3], "p1")):
+            spans = in_one_trace(calls(numbers, process, begun=begun))
+            collector.send(traces(spans, {"service.name": process}), protocol)
         until(lambda: sum(sum(one.values()) for one in told(first, second)) >= 40, "all findings")
         found = told(first, second)
-        spans = items(first) + items(second)
+        came = items(first) + items(second)
     assert found[0] + found[1] == Counter({(run, action): 1 for run in RUNS for action in ("nudge", "stop")})
     assert {run for run, _ in found[0]}.isdisjoint({run for run, _ in found[1]})
     assert all(found)
-    assert spans == 5 * 20 + 3
+    assert doubted(first, second) == []
+    assert came == 5 * 20 + 3
 
 
 def test_calls_without_a_run_stay_together(tmp_path: Path) -> None:
@@ -131,6 +143,7 @@ def test_a_dead_detector_gets_its_calls_when_it_is_back(tmp_path: Path) -> None:
             until(lambda: sum(sum(one.values()) for one in told(first, back)) >= 40, "all findings")
             assert items(first) == own * 5
             found = told(first, back)
+            assert doubted(first, back) == []
     assert found[0] + found[1] == Counter({(run, action): 1 for run in RUNS for action in ("nudge", "stop")})
 
 
