@@ -104,6 +104,7 @@ def serve(ctx: click.Context, /, *, config: str | None, sample: bool, **flags: A
     import asyncio
     import gc
 
+    from otel_loopguard.service.descriptors import make_room
     from otel_loopguard.service.worker import DIED, GC
 
     async def run() -> bool:
@@ -120,6 +121,8 @@ def serve(ctx: click.Context, /, *, config: str | None, sample: bool, **flags: A
         await server.run(_started)
         return server.dead
 
+    if problem := make_room(settings):
+        _tell(problem)
     _divide(settings, agent)
     gc.set_threshold(*GC)
     if asyncio.run(run()):

@@ -13,9 +13,12 @@ from otel_loopguard.errors import SettingError
 from otel_loopguard.service.http_connection import Connection, Handler, HttpLimits
 from otel_loopguard.service.tls import Certificates
 
-__all__ = ["HttpServer", "bind_problem"]
+__all__ = ["BACKLOG", "HttpServer", "bind_problem"]
 
-_BACKLOG: Final = 1024
+BACKLOG: Final = 128
+"""Connections that are accepted at a time, before those too many are sent away."""
+_QUEUE: Final = 1024
+"""Connections that wait to be accepted: more than is accepted at a time, so that a burst need not come again."""
 _HANDSHAKE: Final = 10.0
 """Seconds for a client's TLS handshake."""
 
@@ -47,9 +50,12 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         factory = self._plain if self._certificates is None else self._encrypted
         try:
-            self._server = await loop.create_server(factory, host, port, backlog=_BACKLOG, reuse_port=shared or None)
+            self._server = await loop.create_server(factory, host, port, backlog=BACKLOG, reuse_port=shared or None)
         except OSError as error:
             raise SettingError(bind_problem(host, port, setting, error), name=setting) from None
+        for listening in self._server.sockets:
+            with listening.dup() as same:
+                same.listen(_QUEUE)
         found: int = self._server.sockets[0].getsockname()[1]
         return found
 

@@ -256,7 +256,7 @@ def test_files_that_are_no_certificate(tmp_path: Path) -> None:
 
 
 def test_connections_are_bounded(tmp_path: Path) -> None:
-    """With fifty at most, ten thousand attempts leave fifty; one that goes away makes room."""
+    """With fifty at most, two hundred attempts leave fifty; one that goes away makes room."""
     body = traces([annotated("run", 1)]).SerializeToString()
     with Serving(tmp_path, max_connections="50") as server:
         held = []
