@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -108,20 +109,17 @@ def grammars() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         missing("Node and npm are not installed (Debian, Ubuntu: apt install nodejs npm)")
-    folder = CACHE / "packages"
-    stamp = (GRAMMARS / "package-lock.json").read_text(encoding="utf-8")
-    held = folder / "package-lock.json"
-    if not held.exists() or held.read_text(encoding="utf-8") != stamp:
+    stamp = hashlib.sha256((GRAMMARS / "package-lock.json").read_bytes()).hexdigest()[:16]
+    folder = CACHE / stamp
+    if not folder.exists():
         # Made aside and moved: several workers of a test run may be here at once.
-        aside = CACHE / f"making-{os.getpid()}"
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.copytree(GRAMMARS, aside)
+        aside = CACHE / f"{stamp}-{os.getpid()}"
+        shutil.copytree(GRAMMARS, aside, dirs_exist_ok=True)
         done = subprocess.run(
             [npm, "ci", "--no-audit", "--no-fund"], cwd=aside, capture_output=True, text=True, check=False
         )
         if done.returncode:
             missing(f"npm cannot install the grammars of {GRAMMARS}: {done.stderr.strip()[-500:]}")
-        shutil.rmtree(folder, ignore_errors=True)
         try:
             aside.rename(folder)
         except OSError:  # another worker was first
