@@ -265,6 +265,15 @@ class Guard(Told):
             self._edge.caught(error)
         return Refuse(call, self._speech.covered(call, None))
 
+    def reached(self, call: Call) -> None:
+        """The framework has come to a call that was judged with its step: the current span may be the call's own."""
+        try:
+            span = trace.get_current_span().get_span_context()
+            if call.guarded is not None and span.is_valid:
+                self._live.reach(call.guarded, span)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
+
     def withdraw(self, call: Call) -> None:
         """A call that was allowed does not run, or waits for a person: nothing is counted, and it may come again."""
         try:

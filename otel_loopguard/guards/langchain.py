@@ -153,6 +153,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         with self._lock:
             held = self._waiting.pop((_run_of(messages), call["id"] or "", call["name"]), None)
         if held is not None:
+            self.guard.reached(held)
             return Allow(held)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn = _turn_of(message, messages)

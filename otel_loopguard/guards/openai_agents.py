@@ -145,6 +145,7 @@ class _Watch(AgentHooks[Any]):
                 decision = self._guard.before(
                     tool.name, arguments, call_id=context.tool_call_id, run=run, default_run=own
                 )
+            self._guard.reached(decision.call)
             if isinstance(decision, Nudge):
                 return _with_words(decision.answer, decision.text)
             if isinstance(decision, Refuse):

@@ -126,6 +126,7 @@ class GuardedToolset(WrapperToolset[Any]):
     ) -> Any:  # noqa: ANN401 - the framework's own
         """Call a tool, or answer in its place."""
         decision = self._decision(name, tool_args, ctx)
+        self.guard.reached(decision.call)
         if isinstance(decision, Nudge):
             return with_words(decision.answer, decision.text)
         if isinstance(decision, Refuse):

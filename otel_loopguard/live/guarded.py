@@ -64,6 +64,10 @@ class Guarded:
             own.call_id == other.call_id and own.tool == other.tool and known and own.fingerprint != other.fingerprint
         )
 
+    def is_named_by(self, other: ToolCall) -> bool:
+        """Whether another call has this one's id and tool."""
+        return other.call_id is not None and self.call.call_id == other.call_id and self.call.tool == other.tool
+
     def is_seen_in(self, other: ToolCall) -> bool:
         """Whether what a span or another guard saw may be this call: its tool or call id, and no contradiction."""
         own = self.call
@@ -94,6 +98,7 @@ class GuardedCalls:
         self._by_id: dict[str, list[Guarded]] = {}
         self._by_print: dict[str, list[Guarded]] = {}
         self._by_trace: dict[str, list[Guarded]] = {}
+        self._by_span: dict[str, Guarded] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -120,6 +125,20 @@ class GuardedCalls:
             _remove(self._by_id, guarded.call.call_id, guarded)
             _remove(self._by_print, guarded.call.fingerprint, guarded)
             _remove(self._by_trace, guarded.trace_id, guarded)
+            if self._by_span.get(guarded.span_id) is guarded:
+                del self._by_span[guarded.span_id]
+
+    def reach(self, guarded: Guarded, trace_id: str, span_id: str) -> None:
+        """The host has come to a call while this span is the current one: it may be the call's own."""
+        if id(guarded) not in self._held:
+            return
+        if guarded.trace_id != trace_id:
+            _remove(self._by_trace, guarded.trace_id, guarded)
+            self._by_trace.setdefault(trace_id, []).append(guarded)
+        if self._by_span.get(guarded.span_id) is guarded:
+            del self._by_span[guarded.span_id]
+        guarded.trace_id, guarded.span_id = trace_id, span_id
+        self._by_span[span_id] = guarded
 
     def rival(self, call: ToolCall, run_id: str, agent: str, turn: int | None) -> Guarded | None:
         """An open call of the same agent and turn that has a call's id and other arguments."""
@@ -133,7 +152,8 @@ class GuardedCalls:
         """The guarded call that a span is.
 
         Told by its call id, else by its context, else by tool and fingerprint of a call that is open or was guarded
-        inside the span. ``around`` is the guarded call in whose context the span started.
+        inside the span. ``around`` is the guarded call in whose context the span started: with its id and tool it is
+        that call, even where the instrumentation spells the arguments in another way.
         """
 
         def is_near(one: Guarded) -> bool:
@@ -143,8 +163,11 @@ class GuardedCalls:
             for one in reversed(self._by_id.get(call.call_id, ())):
                 if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, span.start_ns):
                     return one
-        if around is not None and id(around) in self._held and around.is_seen_in(call):
+        if around is not None and id(around) in self._held and (around.is_seen_in(call) or around.is_named_by(call)):
             return around
+        reached = self._by_span.get(span.span_id)
+        if reached is not None and reached.trace_id == span.trace_id and reached.is_seen_in(call):
+            return reached
         for one in self._by_print.get(call.fingerprint or "", ()):
             is_open = one.taken is None and one.ended_ns is None
             if is_open and is_near(one) and one.lane.agent == span.agent and one.is_seen_in(call):

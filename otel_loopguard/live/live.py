@@ -10,7 +10,7 @@ from time import time_ns
 from typing import Final
 
 import msgspec
-from opentelemetry.trace import SpanContext, format_span_id
+from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
 
 from otel_loopguard import names
 from otel_loopguard.core.call import ABSENT, Outcome, ToolCall
@@ -159,6 +159,11 @@ class Live(Recorder):
         """A call that was judged does not run, or not now: nothing is counted, and when it comes it is judged anew."""
         with self._lock:
             self._guarded.remove(guarded)
+
+    def reach(self, guarded: Guarded, span: SpanContext) -> None:
+        """The host has come to a call that was judged before: the current span may be the call's own."""
+        with self._lock:
+            self._guarded.reach(guarded, format_trace_id(span.trace_id), format_span_id(span.span_id))
 
     def _guarded_of(self, seen: Sighting, call: ToolCall) -> Guarded | None:
         place = seen.place

@@ -21,7 +21,7 @@ from otel_loopguard.guards.openai_agents import guard_agent, stop_of
 from tests.guards import script as scripted
 from tests.guards.script import ANSWER, TOOLS, Script, Tools, Transcript
 
-__all__ = ["Async", "Streamed", "Sync"]
+__all__ = ["Async", "Streamed", "Sync", "Traced"]
 
 
 class Scripted(Model):
@@ -89,6 +89,16 @@ class Async:
     def loop(self, agent: Agent[Any]) -> Any:  # noqa: ANN401
         """The result of the run."""
         return asyncio.run(Runner.run(agent, "go", max_turns=50, run_config=RunConfig(tracing_disabled=True)))
+
+
+class Traced(Async):
+    """`Runner.run` with the SDK's tracing, which instrumentations listen to."""
+
+    name = "openai agents traced"
+
+    def loop(self, agent: Agent[Any]) -> Any:  # noqa: ANN401
+        """The result of the run."""
+        return asyncio.run(Runner.run(agent, "go", max_turns=50))
 
 
 class Sync(Async):
