@@ -63,7 +63,8 @@ def message_of(said: Said, policy_version: str, time_ns: int) -> Message | None:
             fingerprint=event.fingerprint,
             call_id=event.finding.call_id or "",
         )
-        emitted = finding_event(event.finding, _origin(event, policy_version), judged)
+        origin = Origin(event.run_id, event.agent, key_id=event.key_id, policy_version=policy_version)
+        emitted = finding_event(event.finding, origin, judged)
         return _message(said, emitted, time_ns, event.id, event.trace_id, event.span_id)
     if isinstance(event, Nudged):
         emitted = nudge_event(event.outcome, _origin(event, policy_version), event.number)
@@ -78,7 +79,7 @@ def message_of(said: Said, policy_version: str, time_ns: int) -> Message | None:
     return _message(said, emitted, time_ns, _id(said.tenant, emitted.name, emitted.attributes))
 
 
-def _origin(event: Found | Nudged | Integrity, policy_version: str) -> Origin:
+def _origin(event: Nudged | Integrity, policy_version: str) -> Origin:
     return Origin(event.run_id, event.agent, policy_version=policy_version)
 
 

@@ -66,6 +66,8 @@ class Found:
     span_id: str
     fingerprint: str = field(compare=False)
     """Of the judged call, whole; empty where the run was put aside since, which keeps first digits alone."""
+    key_id: str = field(compare=False)
+    """Of the fingerprint; empty where that is."""
     reported: bool
     """Another host has made this finding of this call already."""
 

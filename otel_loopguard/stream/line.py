@@ -37,6 +37,8 @@ class Met(msgspec.Struct):
     """(kind, action) of those that were made here."""
     fingerprint: str = ""
     """Whole; empty once the run was put aside, which keeps first digits alone."""
+    key_id: str = ""
+    """Of the fingerprint."""
 
 
 class Line:

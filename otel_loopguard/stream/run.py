@@ -295,6 +295,7 @@ class Run:
             met.trace_id,
             met.span_id,
             fingerprint=met.fingerprint,
+            key_id=met.key_id,
             reported=said in met.reported or self._was_reported(met, said),
         )
 
@@ -346,4 +347,5 @@ def _met(call: Merged, place: int, number: int) -> Met:
         call.numbers,
         record.findings,
         fingerprint=record.call.fingerprint or "",
+        key_id=record.call.key_id if record.call.fingerprint else "",
     )

@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from otel_loopguard.runtimes import Limits
 from otel_loopguard.service.intake import Accepted, Refused, Request
 from tests.support.detecting import SECOND, Detecting
-from tests.support.spans import annotated, logs, raw, span, traces
+from tests.support.spans import annotated, digits, logs, raw, span, traces
 
 STOP = [("run", "identical", "nudge"), ("run", "identical", "stop")]
 
@@ -62,6 +62,16 @@ def test_spans_with_content_are_fingerprinted_on_arrival() -> None:
     detector.wait(30)
     assert detector.findings()[:2] == STOP
     assert "canary" not in repr(detector.delivered)
+
+
+def test_a_finding_tells_the_key_of_its_fingerprint() -> None:
+    """Fingerprint and key id stand together, for whoever compares them with a span."""
+    detector = Detecting()
+    detector.send(traces(calls(count=3)))
+    detector.wait(30)
+    (finding,) = detector.events("loopguard.finding")
+    found = [finding.attributes[f"loopguard.{name}"] for name in ("key.id", "fingerprint")]
+    assert found == ["k1", digits("search/a", 32)]
 
 
 def test_a_call_joins_the_run_that_a_span_around_it_names() -> None:
