@@ -19,11 +19,11 @@ from typing import Any
 from tests.support.collector import RECIPES, free_port, until
 from tests.support.required import missing
 
-__all__ = ["Jaeger"]
+__all__ = ["Jaeger", "jaeger_binary"]
 
 
 @cache
-def _binary() -> Path:
+def jaeger_binary() -> Path:
     """The built Jaeger; skips the test where there is none."""
     command = [sys.executable, str(RECIPES / "jaeger.py"), "--find"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -40,7 +40,7 @@ class Jaeger:
         self.grpc = f"127.0.0.1:{free_port()}"
         """Target of its OTLP receiver."""
         self.query = f"127.0.0.1:{free_port()}"
-        self._program = _binary()
+        self._program = jaeger_binary()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Jaeger:
