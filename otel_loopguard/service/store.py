@@ -7,9 +7,11 @@ disk; states of runs are written much more rarely, and the journal that they mak
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -267,8 +269,18 @@ def _problem(path: str, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", None)  # Python 3.11 and later
     words = str(error)
     if code is not None:
-        return StoreError(path, _PROBLEMS.get(code & 0xFF, "io"), words)
-    return StoreError(path, next((problem for part, problem in _BY_WORDS if part in words), "io"), words)
+        problem = _PROBLEMS.get(code & 0xFF, "io")
+    else:
+        problem = next((problem for part, problem in _BY_WORDS if part in words), "io")
+    if problem == "io" and not _may_write(path):  # SQLite tells no more of a file in a folder that it cannot write to
+        problem = "read_only"
+    return StoreError(path, problem, words)
+
+
+def _may_write(path: str) -> bool:
+    file = Path(path)
+    effective = os.access in os.supports_effective_ids
+    return all(os.access(one, os.W_OK, effective_ids=effective) for one in (file, file.resolve().parent))
 
 
 def _raw(text: str) -> bytes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
@@ -15,11 +17,14 @@ from otel_loopguard.cli import main
 from otel_loopguard.errors import StoreError
 from otel_loopguard.service.intake import Accepted, Refused
 from otel_loopguard.service.outbox import Changes, Row
-from otel_loopguard.service.store import APPLICATION, VERSION, Entry, Mark, Store
+from otel_loopguard.service.partition import Share
+from otel_loopguard.service.store import _MIGRATIONS, APPLICATION, VERSION, Entry, Mark, Store
 from tests.support.detecting import Detecting
 from tests.support.spans import annotated, traces
 
 NOTHING = Changes([], 0, {})
+NOBODY = 65534
+"""The user without rights."""
 
 
 def newer(path: Path) -> None:
@@ -115,13 +120,93 @@ def test_a_full_disk_acknowledges_nothing(tmp_path: Path) -> None:
     assert ("run", "identical", "stop") in detector.findings()
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_rights(tmp_path: Path) -> None:
-    """It is told at the start."""
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoreError) as error:
-        Store(str(tmp_path / "state"))
-    assert error.value.problem in {"unreachable", "read_only"}
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Not as root, who may write everywhere; whoever is not root stays who he is."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "words"),
+    [
+        (lambda _: None, "unreachable", "cannot be opened or made there"),
+        (lambda path: Store(str(path)).close(), "read_only", "cannot be written, give this user the right to"),
+    ],
+    ids=["no file", "a file"],
+)
+def test_a_folder_without_rights(make: Callable[[Path], None], problem: str, words: str) -> None:
+    """It is told at the start, whether the file is there or not."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "inside" / "state"
+        path.parent.mkdir()
+        make(path)
+        for each in (path.parent, *path.parent.iterdir()):
+            each.chmod(0o555 if each.is_dir() else 0o444)
+        path.parent.parent.chmod(0o755)
+        with as_nobody(), pytest.raises(StoreError, match=words) as error:
+            Store(str(path))
+        path.parent.chmod(0o755)
+    assert error.value.problem == problem
+
+
+# Versions ---------------------------------------------------------------------------------------------------------
+
+VERSION_1 = f"""
+CREATE TABLE journal (number INTEGER PRIMARY KEY, time INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE runs (tenant BLOB NOT NULL, run_id BLOB NOT NULL, time INTEGER NOT NULL, number INTEGER NOT NULL,
+  data BLOB NOT NULL, PRIMARY KEY (tenant, run_id)) WITHOUT ROWID;
+CREATE TABLE outbox (position INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE cursors (sink TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE mark (only INTEGER PRIMARY KEY CHECK (only = 1), time INTEGER NOT NULL, number INTEGER NOT NULL);
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = 1;
+"""
+"""The tables of the first version, as they were."""
+
+
+def as_version_1(path: Path) -> None:
+    """Make a file what the first version would have written of the same."""
+    newer = path.with_name("newer")
+    path.rename(newer)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(VERSION_1)
+        db.execute("ATTACH ? AS newer", (str(newer),))
+        for table in ("journal", "runs", "outbox", "cursors"):
+            db.execute(f"INSERT INTO {table} SELECT * FROM newer.{table}")  # noqa: S608 - the names are above
+        db.execute("INSERT INTO mark SELECT only, time, number FROM newer.mark")
+        db.commit()
+
+
+@pytest.mark.parametrize("seconds", [1, 60], ids=["in the journal", "saved"])
+def test_an_older_file_is_migrated(tmp_path: Path, seconds: int) -> None:
+    """Runs of a file of the first version go on in this one, and what was not delivered is."""
+    path = tmp_path / "state"
+    before = Detecting(path)
+    before.send(traces([annotated("run", number) for number in range(1, 4)]))
+    before.wait(seconds)
+    assert before.store is not None
+    before.store.close()
+    as_version_1(path)
+    after = Detecting(path)
+    assert after.store is not None
+    assert after.store._db.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    assert after.store.share == Share(0, 1)
+    after.wall = before.wall
+    after.send(traces([annotated("run", number) for number in range(4, 6)]))
+    after.wait(60)
+    assert {*before.findings(), *after.findings()} == {("run", "identical", "nudge"), ("run", "identical", "stop")}
+
+
+def test_every_older_version_has_its_migration() -> None:
+    """There is a way from each version to the next, so from any to this one."""
+    assert sorted(_MIGRATIONS) == list(range(1, VERSION))
 
 
 # The commands -----------------------------------------------------------------------------------------------------
