@@ -40,7 +40,7 @@ def pydantic_ai_itself(process: Process) -> Iterator[None]:
     try:
         yield
     finally:
-        Agent.instrument_all(False)
+        Agent.instrument_all(instrument=False)
 
 
 def langchain(process: Process) -> Any:  # noqa: ANN401 - a context
