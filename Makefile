@@ -59,6 +59,12 @@ demo: $(INSTALLED)  ## a stuck agent beside a healthy one, and one run over thre
 	@$(BIN)/python -m demo $(ARGS)
 	$(BIN)/python -m demo.fleet
 
+ONCE ?=
+
+.PHONY: demo-full
+demo-full: $(INSTALLED)  ## the same through a real Collector into Prometheus and files, until Ctrl-C (ONCE=1: checks)
+	@exec $(BIN)/python -m demo.full $(if $(filter-out 0 no false,$(ONCE)),--once) $(ARGS)
+
 .PHONY: test
 test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
 	@echo "running the tests with $$($(BIN)/python --version)"

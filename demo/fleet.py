@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Fleet", "main", "watch"]
+__all__ = ["WORKER", "Fleet", "main", "watch"]
 
 HERE: Final = Path(__file__).resolve().parent
 PROCESSES: Final = 3
@@ -33,7 +33,7 @@ RUN: Final = "incident-7731"
 WAIT: Final = 30
 """Seconds for what takes one: a hanging process is an error, a slow machine is not."""
 
-_WORKER: Final = """
+WORKER: Final = """
 import sys, time
 from opentelemetry import trace
 tracer = trace.get_tracer("demo.fleet")
@@ -48,6 +48,7 @@ for _ in range(int(sys.argv[2])):
     with tracer.start_as_current_span("execute_tool search_logs", attributes=attributes):
         pass
 """
+"""One process of the run: its arguments are the run's id, the number of calls and the customer."""
 
 
 class Fleet(NamedTuple):
@@ -103,7 +104,7 @@ def watch(folder: Path) -> Fleet:
     try:
         _until(lambda: _page(page, "readyz") == "ok\n")
         instrument = Path(sys.executable).with_name("opentelemetry-instrument")
-        worker = [sys.executable, str(instrument), sys.executable, "-c", _WORKER, RUN, str(CALLS), secrets.token_hex(8)]
+        worker = [sys.executable, str(instrument), sys.executable, "-c", WORKER, RUN, str(CALLS), secrets.token_hex(8)]
         processes = [subprocess.Popen(worker, env=environ) for _ in range(PROCESSES)]
         for process in processes:
             process.wait(WAIT)

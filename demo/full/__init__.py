@@ -1,0 +1,1 @@
+"""`make demo-full`: agents, Collectors, detector and backends, each a real program."""
