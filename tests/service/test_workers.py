@@ -122,7 +122,7 @@ def test_all_die_at_once(tmp_path: Path) -> None:
 def test_pages_and_numbers_are_one(tmp_path: Path) -> None:
     """What any worker counted is in the sum, also after it died; ready is who has all its workers."""
     with Crewing(tmp_path, 2) as crew:
-        assert crew.page("/readyz") == "ok\n"
+        crew.until(lambda: crew.page("/readyz") == "ok\n")
         for body in BODIES:
             crew.send(body)
         ended = logs([("loopguard.run.end", {"loopguard.run.id": "run-1"})]).SerializeToString()
