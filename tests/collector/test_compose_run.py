@@ -122,13 +122,15 @@ def events(folder: Path) -> dict[str, set[str]]:
 
 
 def test_the_stuck_agent_is_told_from_the_healthy_one(tmp_path: Path) -> None:
-    """Prometheus reads the detector and the rates, and loop events of the stuck agent alone are in the files."""
+    """Prometheus reads all pages, its alert is about the stuck agent alone, and so are the loop events in the files."""
     asks = {
         "targets": ("127.0.0.1:9090/api/v1/query?query=sum(up)", ',"3"]'),
         "counted": ("127.0.0.1:9090/api/v1/query?query=sum(loopguard_tool_calls_total)", ',"80"]'),
-        "rates": ("127.0.0.1:8889/metrics", "loopguard_collector_findings_total{"),
+        "alerts": ("127.0.0.1:9090/api/v1/alerts", '"LoopguardAgentStuck"'),
     }
-    run(tmp_path, ["gateway", "detector", "files", "prometheus"], asks)
+    held = run(tmp_path, ["gateway", "detector", "files", "prometheus"], asks)["held"]
+    alerts = json.loads(held["alerts"])["data"]["alerts"]
+    assert {alert["labels"]["gen_ai_agent_name"] for alert in alerts} == {"stuck"}
     told = events(tmp_path)
     assert "loopguard.finding" in told["stuck"]
     assert "loopguard.finding" not in told.get("healthy", set())
