@@ -6,8 +6,9 @@ Not the decision to refuse: a guard makes that from what the engine said. It hol
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final, NamedTuple
 
 from opentelemetry import context as otel_context
@@ -24,6 +25,9 @@ __all__ = ["MAX_GUARDED", "Guarded", "GuardedCalls", "SpanFacts", "guarded_in", 
 
 MAX_GUARDED: Final = 4096
 """Guarded calls remembered, open ones and those whose spans may still end; the oldest is forgotten."""
+
+_NEWEST: Final = 64
+"""Calls of one id that are looked at: ids are numbers in some models, and only what is under way counts."""
 
 _KEY: Final = otel_context.create_key("loopguard-guarded")
 
@@ -172,7 +176,23 @@ class GuardedCalls:
             is_open = one.taken is None and one.ended_ns is None
             if is_open and is_near(one) and one.lane.agent == span.agent and one.is_seen_in(call):
                 return one
-        return self._inside(call, span)
+        return self._inside(call, span) or self._named(call, span, is_near)
+
+    def _named(self, call: ToolCall, span: SpanFacts, is_near: Callable[[Guarded], bool]) -> Guarded | None:
+        """The one call with the span's id and tool that was under way when it started, near or of no known trace.
+
+        For instrumentations that print arguments in another way and tell the guard's code of no span. With more than
+        one, as where models number their calls anew in each turn of many runs, nobody can say which it is.
+        """
+        found: Guarded | None = None
+        for one in islice(reversed(self._by_id.get(call.call_id or "", ())), _NEWEST):
+            is_over = one.ended_ns is not None and one.ended_ns < span.start_ns
+            if is_over or not one.is_named_by(call) or (one.trace_id and not is_near(one)):
+                continue
+            if found is not None:
+                return None
+            found = one
+        return found
 
     def _inside(self, call: ToolCall, span: SpanFacts) -> Guarded | None:
         """The call that was guarded while the span was open: in the span itself, else somewhere below it."""

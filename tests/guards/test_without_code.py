@@ -64,6 +64,37 @@ def test_langchain_is_guarded_by_a_variable(mode: str, said: str) -> None:
     assert done.stdout.splitlines() == [said.format(first), said.format(second)], done.stderr
 
 
+INSTRUMENTED = """
+import otel_loopguard_autoload
+otel_loopguard_autoload.LoopGuardInstrumentor().instrument()
+from opentelemetry.sdk.trace import TracerProvider
+from openinference.instrumentation.langchain import LangChainInstrumentor
+import otel_loopguard
+from otel_loopguard.guards.langchain_callbacks import LoopguardCallbacks
+from tests.guards.drivers.langchain import Sync
+from tests.guards.script import Script, Tools
+
+provider = TracerProvider()
+otel_loopguard.instrument(provider)
+LangChainInstrumentor().instrument(tracer_provider=provider, skip_dep_check=True)
+Sync().run(Script.stubborn(("ask", {"query": "why"}), times=4), Tools(), None)
+counters = LoopguardCallbacks.shared.guard._live.counters
+print(counters.total("loopguard.tool.calls"), counters.total("loopguard.findings"))
+"""
+
+
+def test_langchain_by_a_variable_beside_an_instrumentation_is_one_count() -> None:
+    """OpenInference prints the arguments in its own way and tells nobody of its spans: a call is one call still."""
+    pytest.importorskip("openinference.instrumentation.langchain", reason="needs `langchain`: make test-guards")
+    environ = {
+        **os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": "observe", "LOOPGUARD_KEY": "0123456789abcdef" * 4
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", INSTRUMENTED], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["4", "1"], done.stderr
+
+
 def test_doctor_says_which_frameworks_are_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line for each installed framework: guarded by the variable, or how to guard it; none without the variable."""
     monkeypatch.setattr("otel_loopguard.guards.frameworks.version", lambda name: "1.2")  # noqa: ARG005
