@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from .form.jcs import write
 from .form.uniform import composed
+from .words import NUMBERED
 
 __all__ = ["EPHEMERAL", "MIN_SECRET", "Fingerprinter", "KeyScope", "Keyring", "SecretKey", "fingerprinter"]
 
@@ -179,18 +180,26 @@ class Fingerprinter(_Sealed):
         return out_of.unpack(self._words.encryptor().update(into.pack(*values)))
 
     def word_tags(self, words: Sequence[str]) -> list[int]:
-        """`tags` of words in UTF-8. An agent's calls say the same words again, so most are looked up."""
+        """`tags` of words in UTF-8, whose lowest bit says whether the word has a digit.
+
+        An agent's calls say the same words again, so most are looked up.
+        """
         known = self._known
         found = [known.get(hash(word)) for word in words] if len(words) <= _FEW_WORDS else []
         tags = [tag for tag in found if tag is not None]
         if found and len(tags) == len(found):
             return tags
-        made = self.tags([word.encode("utf-8", "surrogatepass") for word in words])
+        made = [
+            tag & ~NUMBERED if word.isalpha() else tag | NUMBERED
+            for word, tag in zip(
+                words, self.tags([word.encode("utf-8", "surrogatepass") for word in words]), strict=True
+            )
+        ]
         if found:
             if len(known) > _MOST_WORDS:
                 known.clear()
             known.update(zip(map(hash, words), made, strict=True))
-        return list(made)
+        return made
 
     def __repr__(self) -> str:
         return f"Fingerprinter(key_id={self.key_id!r})"

@@ -21,7 +21,7 @@ from .reading.comparison import compared
 from .reading.message import message_key, message_shape
 from .reading.progress import at_path, items_at, measure_of
 from .reading.volatile import MASK, mask
-from .words import LONG_ENOUGH, MAX_DEPTH, NUMBERED, SKETCH_SIZE, leaves, long_words_of, outline, words_of
+from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]
 
@@ -220,7 +220,7 @@ class CallReader:
         if isinstance(data, str) and not is_error:
             answer = read_answer(data, rules.refusal, payload=payload)
         if not is_error and not answer.refusal and (_is_empty(data) or not isinstance(data, str)):
-            answer = Answer(approval=self._approves(arguments, data, payload=payload))
+            answer = Answer(approval=self._approves(arguments, data, payload=payload, worded=worded))
         error = shape = None
         if answer.refusal:
             message = error_message if is_error and error_message else _text_of(data)
@@ -252,9 +252,11 @@ class CallReader:
         )  # fmt: skip
 
     @staticmethod
-    def _approves(arguments: object, data: object, *, payload: bool) -> bool:
+    def _approves(arguments: object, data: object, *, payload: bool, worded: bool) -> bool:
         """Whether an answer that is no text, or an empty one, says that something was done."""
-        return (payload or works_in_silence(load(arguments))) if _is_empty(data) else is_receipt(data)
+        if _is_empty(data):
+            return payload or works_in_silence(load(arguments))
+        return worded and is_receipt(data)
 
     @staticmethod
     def _kind(data: object, settings: ToolPolicy, *, is_error: bool) -> OutcomeKind:
@@ -282,9 +284,7 @@ class CallReader:
 
     def _sketch(self, words: list[str]) -> tuple[int, ...]:
         """The smallest of the words' keyed numbers, ascending."""
-        tags = zip(words, self._keys.word_tags(words), strict=True)
-        numbers = {tag & ~NUMBERED if word.isalpha() else tag | NUMBERED for word, tag in tags}
-        return tuple(sorted(numbers)[:SKETCH_SIZE])
+        return tuple(sorted(set(self._keys.word_tags(words)))[:SKETCH_SIZE])
 
     def _said(self, canonical: bytes) -> int:
         """Outline of an answer that is long enough to be told again in other words."""

@@ -42,9 +42,9 @@ _APPROVING: Final = frozenset(
      "delivered", "submitted", "registered", "moved", "copied", "posted", "published"]
 )  # fmt: skip
 _RECEIPT_MEMBERS: Final = 8
-_VAIN: Final = re.compile(
-    r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)|^\W*$", re.IGNORECASE
-)
+_VAIN: Final = re.compile(r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)")
+"""What tells of nothing, in lower case."""
+_VAIN_HINTS: Final = ("0", "no", "empty", "null")
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -62,6 +62,7 @@ _NO_MATCH: Final = re.compile(
     r"|\b(?:returned|found|matched) nothing\b"
 )
 """What says that a search ran and had no hit, in lower case. A missing file is no such search."""
+_NO_MATCH_HINTS: Final = ("no ", "nothing", "none ", "not found")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
@@ -96,7 +97,10 @@ def is_wordless(text: str) -> bool:
 
 def finds_nothing(text: str) -> bool:
     """Whether a text says that a search ran and had no hit."""
-    return len(text) <= REFUSAL_LENGTH and _NO_MATCH.search(text.lower()) is not None
+    if len(text) > REFUSAL_LENGTH:
+        return False
+    lower = text.lower()
+    return any(hint in lower for hint in _NO_MATCH_HINTS) and _NO_MATCH.search(lower) is not None
 
 
 def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False) -> Answer:
@@ -146,7 +150,12 @@ def is_receipt(data: object) -> bool:
 def tells(data: object) -> bool:
     """Whether a short answer tells of something: no text about nothing, nothing, none or 0, and no empty data."""
     if isinstance(data, str):
-        return len(data) <= REFUSAL_LENGTH and _VAIN.search(data) is None
+        if len(data) > REFUSAL_LENGTH:
+            return False
+        lower = data.lower()
+        if any(hint in lower for hint in _VAIN_HINTS) and _VAIN.search(lower) is not None:
+            return False
+        return any(map(str.isalnum, lower))
     if isinstance(data, dict):
         return 0 < len(data) <= _RECEIPT_MEMBERS and all(tells(value) for value in data.values())
     return bool(data) and not isinstance(data, list)
