@@ -99,13 +99,20 @@ def test_doctor_says_which_frameworks_are_guarded(monkeypatch: pytest.MonkeyPatc
     """One line for each installed framework: guarded by the variable, or how to guard it; none without the variable."""
     monkeypatch.setattr("otel_loopguard.guards.frameworks.version", lambda name: "1.2")  # noqa: ARG005
     assert check_guards({}) == []
-    checks = check_guards({"LOOPGUARD_GUARD": "enforce"})
+    (off,) = check_guards({"LOOPGUARD_GUARD": "enforce"})
+    assert (off.level, off.way_out) == ("warning", "set LOOPGUARD_ENABLED=true")
+    on = {"LOOPGUARD_ENABLED": "true"}
+    checks = check_guards({**on, "LOOPGUARD_GUARD": "enforce"})
     assert [check.level for check in checks] == ["ok", *["warning"] * 5]
     assert checks[0].text == "langchain-core 1.2 is guarded, mode enforce"
     assert [check.way_out for check in checks] == [framework.how for framework in FRAMEWORKS]
+    for check, framework in zip(checks[1:], FRAMEWORKS[1:], strict=True):
+        assert framework.why
+        assert check.text == f"LOOPGUARD_GUARD does not reach {framework.distribution} 1.2: {framework.why}"
+        assert "otel_loopguard.guards." in check.way_out
 
     def nothing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("otel_loopguard.guards.frameworks.version", nothing)
-    assert [check.level for check in check_guards({"LOOPGUARD_GUARD": "nudge"})] == ["warning"]
+    assert [check.level for check in check_guards({**on, "LOOPGUARD_GUARD": "nudge"})] == ["warning"]
