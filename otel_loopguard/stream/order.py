@@ -112,12 +112,12 @@ def _one_series(one: Merged, other: Merged) -> bool:
 
 
 def _by_turn(calls: list[Merged]) -> list[Merged]:
-    """Calls of one turn moved together to where its first one stands."""
+    """Calls of one turn of a process moved together to where its first one stands."""
     places: dict[tuple[str, str, Turn], int] = {}
     ranked: list[tuple[int, int]] = []
     for index, call in enumerate(calls):
         record = call.record
-        turn = record.call.turn
+        turn = record.turn
         place = index if turn is None else places.setdefault((record.agent, record.call.scope, turn), index)
         ranked.append((place, index))
     ranked.sort()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.call import Outcome, ToolCall, Turn
 
 __all__ = ["CallRecord"]
 
@@ -52,3 +52,9 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False):
     def finished(self) -> bool:
         """The call had ended when the record was made."""
         return self.end_ns is not None or self.outcome.kind != "missing"
+
+    @property
+    def turn(self) -> Turn:
+        """The model decision that made the call. A process counts its own, so its first one is not another's."""
+        turn = self.call.turn
+        return f"{self.process_id}/{turn}" if self.process_id and turn is not None else turn

@@ -85,8 +85,7 @@ class Run:
     def on_time(self, now: int) -> list[RunEvent]:
         """Judge what has waited long enough."""
         events: list[RunEvent] = []
-        due = self._waiting.due()
-        if due is not None and due <= now:
+        if self._waiting.is_due(now):
             events += self._settle(now)
         if self._ending is not None and self._ending[0] <= now:
             events += self._close(self._ending[1])
@@ -201,7 +200,7 @@ class Run:
         observation = self._engine.record(line.history, told, record.outcome)
         line.add(_met(call, observation.sequence, number))
         self._totals.observe(observation)
-        events.append(self._observed(call, number, observation))
+        events.append(_observed(self.run_id, call, number, observation))
         if observation.findings or observation.nudges:
             events += self._said(line, observation.findings, observation.nudges)
 
@@ -224,11 +223,16 @@ class Run:
             yield from self._leave(oldest)
 
     def _told(self, record: CallRecord) -> ToolCall:
-        """The call, as the first after a user message where another message is worked on than before."""
+        """The call, its turn apart from those of other processes, and as the first after a user message where another
+        message is worked on than before.
+        """
+        call = record.call
+        if record.process_id and call.turn is not None:
+            call = msgspec.structs.replace(call, turn=record.turn)
         if record.message in ("", self._message):
-            return record.call
+            return call
         self._message = record.message
-        return msgspec.structs.replace(record.call, user_message=True)
+        return msgspec.structs.replace(call, user_message=True)
 
     @staticmethod
     def _is_to_all(record: CallRecord) -> bool:
@@ -249,26 +253,6 @@ class Run:
         """Judge a line's last turn; its nudges are left as they are."""
         closing = self._engine.close(line.history)
         yield from self._said(line, closing.findings, closing.nudges)
-
-    def _observed(self, call: Merged, number: int, observation: Observation) -> Observed:
-        record = call.record
-        return Observed(
-            self.run_id,
-            record.agent,
-            number,
-            call.copies,
-            record.call.call_id,
-            record.call.tool,
-            record.call.fingerprint,
-            record.call.key_id,
-            record.trace_id,
-            record.span_id,
-            observation.repeat,
-            observation.consecutive,
-            observation.progress,
-            observation.outcome,
-            observation.verdict,
-        )
 
     def _said(self, line: Line, findings: Iterable[Finding], nudges: Iterable[NudgeOutcome]) -> Iterator[RunEvent]:
         for finding in findings:
@@ -322,6 +306,28 @@ class Run:
             yield from self._leave(line)
         totals = self._totals
         yield RunEnd(self.run_id, reason, totals.calls, totals.repeat_max, totals.progressed, totals.wasted_calls)
+
+
+def _observed(run_id: str, call: Merged, number: int, observation: Observation) -> Observed:
+    record = call.record
+    told = record.call
+    return Observed(
+        run_id,
+        record.agent,
+        number,
+        call.copies,
+        told.call_id,
+        told.tool,
+        told.fingerprint,
+        told.key_id,
+        record.trace_id,
+        record.span_id,
+        observation.repeat,
+        observation.consecutive,
+        observation.progress,
+        observation.outcome,
+        observation.verdict,
+    )
 
 
 def _is_marked(record: CallRecord) -> bool:

@@ -69,6 +69,10 @@ class Waiting:
         """When the next record has waited long enough."""
         return self.held[0].arrived + self._lateness if self.held else None
 
+    def is_due(self, now: int) -> bool:
+        """Whether a record has waited long enough."""
+        return bool(self.held) and self.held[0].arrived + self._lateness <= now
+
     def take(self, now: int) -> tuple[list[Merged], list[Question]]:
         """The calls that have waited long enough, and those before them in the run's order, with what is doubtful."""
         until = now - self._lateness
@@ -158,7 +162,7 @@ def _tie(held: Held) -> _Tie | None:
         keys,
         (trace_id, record.enclosing_span_id or record.parent_span_id),
         number,
-        None if call.turn is None else (record.agent, call.scope, call.turn),
+        None if call.turn is None else (record.agent, call.scope, record.turn),
     )
 
 

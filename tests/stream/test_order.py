@@ -122,6 +122,25 @@ ORDERS = [
             record("c", number=3, turn=1, agent="y"),
         ],
     ),
+    (
+        "a turn is one process's, which counts its own",
+        "abcd",
+        [
+            record("a", span=A, number=1, turn=1, process="p", start=1),
+            record("b", span=B, number=1, turn=1, process="q", start=2),
+            record("c", span=C, number=2, turn=2, process="p", start=3),
+            record("d", span=D, number=2, turn=2, process="q", start=4),
+        ],
+    ),
+    (
+        "the calls of a turn of a process stay together",
+        "acb",
+        [
+            record("a", span=A, number=1, turn=1, process="p", start=1),
+            record("b", span=B, number=1, turn=1, process="q", start=2),
+            record("c", span=C, number=2, turn=1, process="p", start=3),
+        ],
+    ),
 ]
 
 

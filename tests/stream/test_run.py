@@ -47,6 +47,27 @@ def test_a_loop_is_told_with_the_numbers_and_ids_of_its_calls() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("case", "processes", "told"),
+    [
+        ("one process, five decisions", [("p", 1), ("p", 2), ("p", 3), ("p", 4), ("p", 5)], ["nudge", "stop"]),
+        ("three processes, two decisions each", [(p, n) for n in (1, 2) for p in "pqr"], ["nudge", "stop"]),
+        ("one decision of one process", [("p", 1)] * 5, []),
+        ("one decision of each of two processes", [("p", 1)] * 3 + [("q", 1)] * 3, []),
+    ],
+)
+def test_processes_count_their_own_decisions(case: str, processes: list[tuple[str, int]], told: list[str]) -> None:
+    """The first decision of one process is not the first of another; equal calls of one decision are no loop."""
+    del case
+    ended: dict[str, int] = {}
+    calls = []
+    for at, (process, turn) in enumerate(processes, 1):
+        ended[process] = ended.get(process, 0) + 1
+        calls.append(record(span=f"{at:016x}", number=ended[process], process=process, turn=turn, start=at))
+    events = [one.finding for one in found(run_all(calls)) if one.finding.kind == "identical"]
+    assert [finding.action for finding in events] == told
+
+
 def test_the_id_names_the_earliest_span_of_the_judged_call() -> None:
     """Where the judged call has spans, its id is made of trace and span id of the one that started first."""
     calls = [record(span=span, start=n, turn=n) for n, span in enumerate((A, B, C), 1)]
