@@ -76,10 +76,12 @@ class LocalRuntime:
     def on_time(self, now: int) -> list[Said]:
         """Do what is due by now, each at its own time."""
         said: list[Said] = []
+        timers = self._timers
+        placing = self.window.due()
         while True:
-            placing = self.window.due()
-            waking = self._timers[0][0] if self._timers else None
-            at = _earlier(placing, waking)
+            at = timers[0][0] if timers else None
+            if placing is not None and (at is None or placing <= at):
+                at = placing
             if at is None or at > now:
                 break
             self.time = max(self.time, at)
@@ -89,8 +91,9 @@ class LocalRuntime:
                         self._end_trace(found, at)
                     else:
                         self._place(found, at, said, is_arrival=False)
+                placing = self.window.due()
             else:
-                self._wake(*heappop(self._timers), said)
+                self._wake(*heappop(timers), said)
         self.time = max(self.time, now)
         return said
 
@@ -114,7 +117,7 @@ class LocalRuntime:
 
     def _seat_call(self, tenant: str, record: CallRecord, now: int, said: list[Said], *, is_arrival: bool) -> None:
         key = tenant, record.run_id
-        seat = self._seat(key, now)
+        seat = self.roster.find(key) or self._seat(key, now)
         if self._saved and self._knows(key, now, is_arrival=is_arrival):
             return
         seat.last = now
@@ -155,10 +158,12 @@ class LocalRuntime:
     # Time ---------------------------------------------------------------------------------------------------------
 
     def _wake(self, at: int, key: Key, said: list[Said]) -> None:
-        if self.roster.expired(key, at - self.limits.age):
-            self.roster.forget(key, "age")
-            return
-        seat = self.roster.find(key)
+        seat = self.roster.awake_seat(key)
+        if seat is None:
+            if self.roster.expired(key, at - self.limits.age):
+                self.roster.forget(key, "age")
+                return
+            seat = self.roster.find(key)
         if seat is None or seat.timer != at:
             return
         seat.timer = None

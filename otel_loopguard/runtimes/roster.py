@@ -76,6 +76,10 @@ class Roster:
         self._awake[key] = seat
         return seat
 
+    def awake_seat(self, key: Key) -> Seat | None:
+        """A run that is an object already, wherever it stands among them."""
+        return self._awake.get(key)
+
     def make(self, key: Key, now: int) -> Seat:
         """A new run."""
         seat = self._awake[key] = Seat(Run(key[1], self._engine, self._limits.lateness), now)
@@ -124,9 +128,10 @@ class Roster:
 
     def changed(self, key: Key, now: int) -> None:
         """A run's state has changed and must be saved again."""
-        if self.unsaved.get(key) is None:
-            self.unsaved.pop(key, None)  # so that the first changed stands first
-            self.unsaved[key] = now
+        unsaved = self.unsaved
+        if unsaved.get(key) is None:
+            unsaved.pop(key, None)  # so that the first changed stands first
+            unsaved[key] = now
 
     def saved(self, keys: Iterable[Key]) -> Iterator[tuple[Key, Packed | None]]:
         """The states of unsaved runs, which count as saved from now on; None for one that is gone."""

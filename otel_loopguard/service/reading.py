@@ -90,7 +90,7 @@ class Reading:
                 self._take_holder(holder, read)
             return read
         for record in _json(request) if request.is_json else _logs(request):
-            _count(read)
+            _count(read, 1)
             if record.signal == "span" or not self._take_log(record, read):
                 self._take(record, read)
         return read
@@ -107,8 +107,8 @@ class Reading:
         glance = None if names.RUN_ID in resource else self._glance.read
         spans = read.spans
         for scoped in holder.scope_spans:
+            _count(read, len(scoped.spans))
             for span in scoped.spans:
-                _count(read)
                 try:
                     found = None if glance is None else glance(span, service)
                 except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
@@ -145,8 +145,8 @@ class Reading:
             read.spans.append(placed_alone(span))
 
 
-def _count(read: Read) -> None:
-    read.items += 1
+def _count(read: Read, items: int) -> None:
+    read.items += items
     if read.items > _MOST_ITEMS:
         raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
 
