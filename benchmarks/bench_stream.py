@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from _harness import LEAST_ROUNDS, Case, main
+from _workers import speed_up
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
@@ -50,6 +51,8 @@ RUNS: Final = PAUSE * 10 * SPANS // 4
 LATENESS: Final = Limits().lateness
 KEY_ID: Final = "0f3a91c2"
 """The agents and the detector have one key."""
+SHARED: Final = 400
+"""Requests that several workers share."""
 PACE: Final = 0.03
 """Seconds between requests where latency is measured."""
 IDLE_STATE: Final = "idle run, bytes of state"
@@ -383,6 +386,7 @@ def figures() -> Mapping[str, object]:
     shown |= idle_bytes()
     print("stream: from receipt to finding", file=sys.stderr)
     shown |= latency()
+    shown |= speed_up(list(requests(SHARED, RUNS)), SPANS)
     return shown
 
 

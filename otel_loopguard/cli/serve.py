@@ -33,13 +33,18 @@ _HELP: Final = """Receive OTLP, follow every run over all its processes, and sen
     Examples:
       loopguard serve
       loopguard serve --otlp-endpoint http://collector:4317 --state-file /var/lib/loopguard/state
-      loopguard serve --config serve.yaml
+      loopguard serve --workers 4 --config serve.yaml
       loopguard serve --sample > serve.yaml       every setting with its default
 
     Every setting is a flag, a variable (LOOPGUARD_SERVE_GRPC_ADDRESS) and a line of the file
     (grpc_address: ...); a flag wins over a variable, that over the file. Key and policy come
     from LOOPGUARD_KEY_FILE, LOOPGUARD_KEY and LOOPGUARD_POLICY, as for an agent; key, policy,
     token and certificate files are read again when they change.
+
+    With --workers N it is N processes that share the ports and the runs, with a parent that
+    starts again what dies. Each keeps a file of its own (FILE, FILE.1, ...); another N at the
+    next start divides them anew. Limits hold for all workers together. A connection is read
+    by one worker, so senders need several of them.
 
     Findings are delivered at least once, each with the id that every copy of it carries
     (`loopguard.finding.id`). SIGTERM and SIGINT stop it once everything is kept and sent.
