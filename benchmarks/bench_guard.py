@@ -40,7 +40,7 @@ def guarded(mode: Any) -> Callable[[], object]:  # noqa: ANN401 - one of three w
 
     def call() -> object:
         number = next(numbers)
-        decision = guard.before("search_orders", arguments(number), call_id=f"call_{number}")
+        decision = guard.before("search_orders", arguments(number), call_id=f"call_{number}", run="r1")
         return guard.after(decision.call, f"{number} {RESULT}") if isinstance(decision, Allow) else decision
 
     return call
