@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("h11", reason="needs the extra `serve`")
 
 from tests.support.serving import Serving
+from tests.support.spans import annotated, traces
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent.parent / ".cache" / "senders"
@@ -26,6 +28,10 @@ SENDERS = [
     ("go", "grpc"),
     ("go", "http"),
 ]
+
+
+REFUSED = 'loopguard_server_requests_total{loopguard_server_answer="unavailable"}'
+"""The number of requests that could not be kept."""
 
 
 def free_port() -> int:
@@ -67,3 +73,22 @@ def test_a_sender_waits_for_the_server(tmp_path: Path) -> None:
         with Serving(tmp_path, grpc_address=f"127.0.0.1:{port}") as server:
             assert agent.wait(60) == 0
             server.until(lambda: len(server.findings()) >= 2)
+
+
+@pytest.mark.parametrize(("language", "protocol"), [one for one in SENDERS if one[1].startswith("http")])
+def test_a_sender_waits_as_long_as_it_is_told(tmp_path: Path, language: str, protocol: str) -> None:
+    """While nothing can be written the answer is 503 with a time to wait, which Node's and Go's exporters keep to."""
+    with Serving(tmp_path) as server:
+        store = server.server._store
+        assert store is not None
+        store._db.execute("PRAGMA query_only = 1")
+        answer = server.post(traces([annotated("other", 1)]).SerializeToString())
+        assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+        with subprocess.Popen(command(language, protocol, server.ports["http_address"])) as agent:
+            server.until(lambda: f"{REFUSED} 2\n" in server.page("/metrics"))
+            refused = time.monotonic()
+            store._db.execute("PRAGMA query_only = 0")
+            assert agent.wait(60) == 0
+        assert time.monotonic() - refused > 4
+        assert f"{REFUSED} 2\n" in server.page("/metrics")
+        server.until(lambda: len(server.findings()) >= 2)
