@@ -53,9 +53,9 @@ class Told:
         try:
             *here, _ = self._here(run)
             who = bounded(agent or "")
-            is_known = self._reaches(here, lambda run_id, trace_id: self._live.user_message(run_id, trace_id, who))
-            if not is_known and not here[0]:
-                speak(who)  # for whichever runs this context works on next
+            if not self._live.user_message(*here, who) and not here[0]:
+                self._live.user_message(_last.get()[0], "", who)
+                speak(who)  # a worker's last run may be another conversation's: it counts for those that come next too
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 

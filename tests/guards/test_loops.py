@@ -221,6 +221,16 @@ def test_a_message_reaches_the_run_that_a_loop_made(agent: str | None) -> None:
     assert ask(uses, 3).stop is not None
 
 
+def test_a_message_reaches_a_conversation_that_is_taken_up_again() -> None:
+    """A worker that served another conversation last: the message is for the one whose calls follow."""
+    guard = guard_for(process_for())
+    uses, other = ToolUses(guard, search()), ToolUses(guard, search())
+    assert ask(uses, 4).stop is not None
+    ask(other, 1)
+    guard.user_message()
+    assert texts(ask(uses, 1)) == ["2 hits for x"]
+
+
 def test_a_message_before_the_first_call_reaches_it() -> None:
     """A conversation that another task works on hears it all the same."""
     guard = guard_for(process_for())
