@@ -51,9 +51,9 @@ class Told:
     def user_message(self, *, run: str | None = None, agent: str | None = None) -> None:
         """A user spoke (to one agent; None: to all): what was repeated before is no repetition any more."""
         try:
-            *here, _ = self._here(run)
+            run_id, trace_id, _ = self._here(run)
             who = bounded(agent or "")
-            if not self._live.user_message(*here, who) and not here[0]:
+            if not self._live.user_message(run_id, trace_id, who) and not run_id:
                 self._live.user_message(_last.get()[0], "", who)
                 speak(who)  # a worker's last run may be another conversation's: it counts for those that come next too
         except Exception as error:  # noqa: BLE001
