@@ -1,8 +1,8 @@
 """An instrumented agent that acts when it is told to, a line of JSON for each step. It knows nothing of otel-loopguard.
 
 `opentelemetry-instrument python -m tests.support.stepwise_agent SEED`. A line is a list of tool calls (`run`, `tool`,
-`arguments`, `result`); once they are made and exported a line comes back. Ids of spans follow from the seed alone, so
-that two runs of a test can be compared by them.
+`arguments`, `result`), each after a decision of the model; once they are made and exported a line comes back. Ids of
+spans follow from the seed alone, so that two runs of a test can be compared by them.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def main(seed: str) -> None:
                 "gen_ai.tool.call.arguments": json.dumps(call["arguments"]),
                 "gen_ai.tool.call.result": json.dumps(call["result"]),
             }
-            with tracer.start_as_current_span(f"execute_tool {call['tool']}", attributes=attributes):
-                pass
+            with tracer.start_as_current_span("work"):
+                with tracer.start_as_current_span("chat", attributes={"gen_ai.operation.name": "chat"}):
+                    pass
+                with tracer.start_as_current_span(f"execute_tool {call['tool']}", attributes=attributes):
+                    pass
         exported = provider.force_flush(EXPORT_MILLIS) and logs.force_flush(EXPORT_MILLIS)
         print("exported" if exported else "not exported", flush=True)
 
