@@ -15,10 +15,9 @@ from otel_loopguard.runtimes._base import Arrival, Handover, Limits, Said
 from otel_loopguard.runtimes.roster import Roster
 from otel_loopguard.runtimes.seat import Key, Packed, Seat
 from otel_loopguard.stream.events import Found, Nudged, Observed, RunEnd, RunEvent
-from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
-from otel_loopguard.stream.window import Placed, TraceEnd, Window
+from otel_loopguard.stream.window import TraceEnd, Window
 
 __all__ = ["LocalRuntime"]
 
@@ -40,6 +39,8 @@ class LocalRuntime:
         ``owns``: whether a run is this host's; None: all are. Calls of other runs become `handovers`.
         """
         self.limits = Limits() if limits is None else limits
+        self._soonest = min(self.limits.lateness, self.limits.idle, self.limits.age)
+        """No event makes a run want to be woken earlier than this after it, unless it wanted to be already."""
         self.window = Window(self.limits.lateness // 2)
         self.roster = Roster(engine, self.limits, failed)
         self._failed = failed
@@ -61,15 +62,18 @@ class LocalRuntime:
         said = self.on_time(now)
         self.number = self.number + 1 if number is None else number
         for tenant, item in arrivals:
-            if isinstance(item, Ending):
-                self._end((tenant, item.run_id), item.reason, now, told=True)
-                continue
-            if isinstance(item, CallRecord):
+            if isinstance(item, Span):
+                call = item.call
+                if call is not None and call.run_id:  # its own marks placed it
+                    self._place(tenant, call, now, said, is_arrival=True)
+                    continue
+                placed = self.window.add(tenant, item, now)
+                if placed is not None:
+                    self._place(tenant, placed.record, now, said, is_arrival=True)
+            elif isinstance(item, CallRecord):
                 self._seat_call(tenant, item, now, said, is_arrival=True)
-                continue
-            placed = self.window.add(tenant, item, now)
-            if placed is not None:
-                self._place(placed, now, said, is_arrival=True)
+            else:
+                self._end((tenant, item.run_id), item.reason, now, told=True)
         self.roster.rest()
         return said
 
@@ -90,7 +94,7 @@ class LocalRuntime:
                     if isinstance(found, TraceEnd):
                         self._end_trace(found, at)
                     else:
-                        self._place(found, at, said, is_arrival=False)
+                        self._place(found.tenant, found.record, at, said, is_arrival=False)
                 placing = self.window.due()
             else:
                 self._wake(*heappop(timers), said)
@@ -109,11 +113,11 @@ class LocalRuntime:
             return False
         return key not in self.roster and not self.window.knows(tenant, span.trace_id)
 
-    def _place(self, placed: Placed, now: int, said: list[Said], *, is_arrival: bool) -> None:
-        if self._owns is not None and not self._owns((placed.tenant, placed.record.run_id)):
-            self.handovers.append(Handover(now, placed.tenant, placed.record))
+    def _place(self, tenant: str, record: CallRecord, now: int, said: list[Said], *, is_arrival: bool) -> None:
+        if self._owns is not None and not self._owns((tenant, record.run_id)):
+            self.handovers.append(Handover(now, tenant, record))
         else:
-            self._seat_call(placed.tenant, placed.record, now, said, is_arrival=is_arrival)
+            self._seat_call(tenant, record, now, said, is_arrival=is_arrival)
 
     def _seat_call(self, tenant: str, record: CallRecord, now: int, said: list[Said], *, is_arrival: bool) -> None:
         key = tenant, record.run_id
@@ -186,6 +190,8 @@ class LocalRuntime:
 
     def _after(self, key: Key, seat: Seat, now: int) -> None:
         self.roster.changed(key, now)
+        if seat.timer is not None and seat.timer <= now + self._soonest:
+            return
         due = max(seat.due(self.limits.idle, self.limits.age), now)
         if seat.timer is None or due < seat.timer:
             seat.timer = due

@@ -18,6 +18,7 @@ from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, cal
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
+from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.events import Doubt, Found, Integrity, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.held import Merged, Number
 from otel_loopguard.stream.line import Line, Met
@@ -67,14 +68,15 @@ class Run:
 
     def on_record(self, record: CallRecord, now: int) -> list[RunEvent]:
         """Take in one record of a call; what is said may be about any earlier one."""
-        tags = tags_of(record)
+        number = number_of(record)
+        tags = tags_of(record, number)
         known = self._settled.knows(record, tags)
         if known == "conflict":
             events = [*self._doubt("conflict", record)]
-            self._waiting.add(record, now, tags)
+            self._waiting.add(record, now, tags, number)
             return events + self.on_time(now)
         if not known:
-            self._waiting.add(record, now, tags)
+            self._waiting.add(record, now, tags, number)
         return self.on_time(now)
 
     def on_end(self, reason: str, now: int) -> None:

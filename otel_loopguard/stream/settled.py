@@ -13,8 +13,7 @@ from typing import Final, Literal
 from zlib import crc32
 
 from otel_loopguard.errors import StateError
-from otel_loopguard.stream.copies import number_of
-from otel_loopguard.stream.held import Merged
+from otel_loopguard.stream.held import Merged, Number
 from otel_loopguard.stream.record import CallRecord
 
 __all__ = ["Settled", "tags_of"]
@@ -105,12 +104,11 @@ class Settled:
         return found is not None and _agree(found, record) and _UNKNOWN not in (found, _content(record))
 
 
-def tags_of(record: CallRecord) -> Tags:
-    """What tells a record's call from others: its span, its number, its call id within a turn.
+def tags_of(record: CallRecord, number: Number | None) -> Tags:
+    """What tells a record's call from others: its span, its number (`number_of`), its call id within a turn.
 
     Of a record that has neither span nor number, all that it has in common with its copies.
     """
-    number = number_of(record)
     numbers = () if number is None else (_number(number.process_id, number.agent, number.sequence),)
     if record.is_event:
         return numbers

@@ -54,15 +54,15 @@ class Waiting:
         self._same: dict[CallRecord, Held] | None = None
         """Where two records have something in common: the records of which equal ones are copies."""
         for one in held:
-            self._put(one)
+            self._put(one, number_of(one.record))
 
-    def add(self, record: CallRecord, now: int, tags: tuple[int, ...]) -> None:
-        """A record has come, with its tags (`settled.tags_of`)."""
-        copy = self._copy(record)
+    def add(self, record: CallRecord, now: int, tags: tuple[int, ...], number: Number | None) -> None:
+        """A record has come, with its tags (`settled.tags_of`) and its number (`number_of`)."""
+        copy = self._copy(record, number)
         if copy is not None:
             copy.copies += 1
             return
-        self._put(Held(record, now, self.arrivals, tags=tags))
+        self._put(Held(record, now, self.arrivals, 1, (), tags), number)
         self.arrivals += 1
 
     def due(self) -> int | None:
@@ -90,31 +90,30 @@ class Waiting:
         self._known, self._around, self._ties, self._same = {}, {}, {}, None
         for one in held:
             if one.index not in gone:
-                self._put(one)
+                self._put(one, number_of(one.record))
         return released, [question for question in (*questions, *more) if question.index in gone]
 
-    def _copy(self, record: CallRecord) -> Held | None:
+    def _copy(self, record: CallRecord, number: Number | None) -> Held | None:
         """The record that waits and equals this one; of records that have no identity, equal ones are two calls."""
         if self._same is not None:
             return self._same.get(record) if _is_identified(record) else None
         if record.span_id:
             known = self._known.get((record.trace_id, record.span_id))
         else:
-            number = number_of(record)
             known = None if number is None else self._known.get((number.process_id, number.agent, number.sequence))
         return known if known is not None and known.record == record else None
 
-    def _put(self, held: Held) -> None:
+    def _put(self, held: Held, number: Number | None) -> None:
         self.held.append(held)
         if self._same is None:
-            if not self._is_apart(held):
+            if not self._is_apart(held, number):
                 self._same = {one.record: one for one in self.held if _is_identified(one.record)}
         elif _is_identified(held.record):
             self._same[held.record] = held
 
-    def _is_apart(self, held: Held) -> bool:
+    def _is_apart(self, held: Held, number: Number | None) -> bool:
         """Whether a record has nothing in common with one that waits; then it is known from now on."""
-        tie = _tie(held)
+        tie = _tie(held, number)
         known = self._known
         if tie is None or tie.around in known:
             return False
@@ -144,10 +143,9 @@ class Waiting:
         return [alone(one.held, one.number) for one in released]
 
 
-def _tie(held: Held) -> _Tie | None:
+def _tie(held: Held, number: Number | None) -> _Tie | None:
     """What a record may have in common with others; None where it tells too little, or only of another record."""
     record = held.record
-    number = number_of(record)
     trace_id, span_id, call = record.trace_id, record.span_id, record.call
     if record.is_event or not (span_id or number) or call.start_ns != record.start_ns:
         return None

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,16 +25,14 @@ _SPANS: Final = 1024
 _Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A call that knows its run, agent and turn."""
 
     tenant: str
     record: CallRecord
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEnd:
+class TraceEnd(NamedTuple):
     """The root span of a trace has ended: so has a run that is known only by its trace."""
 
     tenant: str

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.dedupe import merge
 from otel_loopguard.stream.held import Held, Merged
 from otel_loopguard.stream.order import arrange
@@ -47,6 +48,11 @@ def bare(call: Merged) -> Merged:
     return replace(call, tags=())
 
 
+def put(waiting: Waiting, one: CallRecord, now: int) -> None:
+    """A record comes."""
+    waiting.add(one, now, tags_of(one, number_of(one)), number_of(one))
+
+
 @given(records())
 def test_the_short_way_is_the_rules_way(calls: list[tuple[int, CallRecord]]) -> None:
     """Whatever waits, the calls that are given back are those that merging and arranging all of it gives."""
@@ -54,7 +60,7 @@ def test_the_short_way_is_the_rules_way(calls: list[tuple[int, CallRecord]]) -> 
     now = 0
     for pause, one in calls:
         now += pause
-        waiting.add(one, now, tags_of(one))
+        put(waiting, one, now)
         held = [replace(other) for other in waiting.held]
         merged, _ = merge(held)
         ordered, _ = arrange(merged)
@@ -72,9 +78,9 @@ def test_restored_records_wait_as_before(calls: list[tuple[int, CallRecord]]) ->
     """What waits may be saved at any moment: the rest is taken in and given back the same."""
     one, other = Waiting(WAIT), Waiting(WAIT)
     for place, (_, call) in enumerate(calls):
-        one.add(call, place, tags_of(call))
+        put(one, call, place)
         other = Waiting(WAIT, [replace(held) for held in other.held], other.arrivals)
-        other.add(call, place, tags_of(call))
+        put(other, call, place)
     assert one.take(100) == other.take(100)
 
 
@@ -96,7 +102,7 @@ def test_the_order_is_that_of_the_rules(
     for place in (1, 2, 0):
         one = record("look", "a", span=f"{place + 1:016x}", number=numbers[place], process="p", start=place,
                      turn=turns[place])  # fmt: skip
-        waiting.add(one, 0, tags_of(one))
+        put(waiting, one, 0)
     assert [call.record.span_id.lstrip("0") for call in waiting.take(WAIT)[0]] == expected
 
 
@@ -116,8 +122,8 @@ def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
         record("look", "a", "r", span="2" * 16, process="p", call_id="c", turn="t"),
         nameless,
     ]
-    assert [settled.knows(one, tags_of(one)) for one in copies] == ["copy"] * 5
-    assert settled.knows(record("look", "z", "r", span="1" * 16), tags_of(copies[0])) == "conflict"
+    assert [settled.knows(one, tags_of(one, number_of(one))) for one in copies] == ["copy"] * 5
+    assert settled.knows(record("look", "z", "r", span="1" * 16), tags_of(whole, number_of(whole))) == "conflict"
     others = [record("look", "b", "r", call_id="c", start=10), record("look", "a", "r", span="1" * 16)]
     others[1] = replace(others[1], trace_id="2" * 32)
-    assert [settled.knows(one, tags_of(one)) for one in others] == ["", ""]
+    assert [settled.knows(one, tags_of(one, number_of(one))) for one in others] == ["", ""]
