@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -297,10 +297,11 @@ class Supervisor:
         return exposition(*await self._numbers())
 
 
-async def _within(seconds: float, *waits: Any) -> bool:  # noqa: ANN401 - coroutines of events
+async def _within(seconds: float, *waits: Coroutine[Any, Any, object]) -> bool:
     """Whether all of it came in time."""
-    try:
-        await asyncio.wait_for(asyncio.gather(*waits), seconds)
-    except (TimeoutError, asyncio.TimeoutError):
-        return False
-    return True
+    if not waits:
+        return True
+    _, late = await asyncio.wait([asyncio.ensure_future(one) for one in waits], timeout=seconds)
+    for task in late:
+        task.cancel()
+    return not late

@@ -68,7 +68,7 @@ class _Worker:
             listening = asyncio.get_running_loop().create_task(self._listen(server))
             await server.run(self._started, signals=())
         except (LoopguardError, OSError) as error:
-            self._channel.send("unusable", str(error))
+            self._channel.send("unusable", _words(error))
             return UNUSABLE
         finally:
             if listening is not None:
@@ -98,5 +98,15 @@ class _Worker:
         await self._finish.wait()
 
     def _tell(self, sentence: str) -> None:
+        """One sentence for people; what all workers have to say of their settings is said by the first."""
+        if self._number and not self._is_open:
+            return
         sys.stderr.write(f"loopguard: worker {self._number + 1}: {sentence}\n")
         sys.stderr.flush()
+
+
+def _words(error: LoopguardError | OSError) -> str:
+    """What a command would say."""
+    if isinstance(error, LoopguardError) or error.filename is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"

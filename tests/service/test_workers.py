@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
+import socket
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,34 @@ def test_a_set_with_a_file_missing(tmp_path: Path) -> None:
     for command in (["serve", "--workers", "2", "--state-file"], ["state", "check"]):
         done = CliRunner().invoke(main, [*command, str(tmp_path / "state")])
         assert (done.exit_code, "state.1: the file is one of a set and is not there" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"token_file": "/no/tokens"}, "error: /no/tokens: No such file or directory"),
+        ({"otlp_endpoint": "ftp://host"}, "error: "),
+        ({"state_file": "/no/folder/state"}, "/no/folder/state: the file cannot be opened or made there"),
+    ],
+    ids=["tokens", "endpoint", "state"],
+)
+def test_workers_that_cannot_work(tmp_path: Path, settings: dict[str, str], words: str) -> None:
+    """What is wrong is told once, as by one process, and nothing is left running; exit 2."""
+    crew = Crewing(tmp_path, 2, **settings)
+    with pytest.raises(AssertionError, match=re.escape(words)), crew:
+        pass
+    assert crew.code == 2
+    assert [sentence for sentence in crew.told if not sentence.startswith(("error: ", "hint: "))] == []
+
+
+def test_a_taken_port_is_an_error(tmp_path: Path) -> None:
+    """Workers share a port with each other and with nobody else."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        crew = Crewing(tmp_path, 2, grpc_address=address)
+        with pytest.raises(AssertionError, match="is taken, name another with `--grpc-address"), crew:
+            pass
+    assert crew.code == 2
 
 
 def test_state_of_a_set(tmp_path: Path) -> None:
