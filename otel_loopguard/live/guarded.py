@@ -27,7 +27,8 @@ MAX_GUARDED: Final = 4096
 """Guarded calls remembered, open ones and those whose spans may still end; the oldest is forgotten."""
 
 _NEWEST: Final = 64
-"""Calls of one id that are looked at: ids are numbers in some models, and only what is under way counts."""
+"""Calls of one id or fingerprint that are looked at: some models number their calls anew in each turn, some agents ask
+the same in every run, and only what is under way counts."""
 
 _KEY: Final = otel_context.create_key("loopguard-guarded")
 
@@ -146,7 +147,7 @@ class GuardedCalls:
 
     def rival(self, call: ToolCall, run_id: str, agent: str, turn: int | None) -> Guarded | None:
         """An open call of the same agent and turn that has a call's id and other arguments."""
-        for one in reversed(self._by_id.get(call.call_id or "", ())):
+        for one in islice(reversed(self._by_id.get(call.call_id or "", ())), _NEWEST):
             here = one.run.run_id == run_id and one.lane.agent == agent and one.turn == turn
             if here and one.ended_ns is None and one.contradicts(call):
                 return one
@@ -164,7 +165,7 @@ class GuardedCalls:
             return one.run.run_id == span.run_id or (span.trace_id != "" and one.trace_id == span.trace_id)
 
         if call.call_id is not None:
-            for one in reversed(self._by_id.get(call.call_id, ())):
+            for one in islice(reversed(self._by_id.get(call.call_id, ())), _NEWEST):
                 if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, span.start_ns):
                     return one
         if around is not None and id(around) in self._held and (around.is_seen_in(call) or around.is_named_by(call)):
@@ -172,7 +173,7 @@ class GuardedCalls:
         reached = self._by_span.get(span.span_id)
         if reached is not None and reached.trace_id == span.trace_id and reached.is_seen_in(call):
             return reached
-        for one in self._by_print.get(call.fingerprint or "", ()):
+        for one in self._by_print.get(call.fingerprint or "", ())[-_NEWEST:]:
             is_open = one.taken is None and one.ended_ns is None
             if is_open and is_near(one) and one.lane.agent == span.agent and one.is_seen_in(call):
                 return one
