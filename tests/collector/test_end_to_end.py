@@ -25,9 +25,9 @@ AGENTS: Final = ("triage", "research")
 POLICY: Final = "version: 1\ntools:\n  search_logs: {identical: {nudge: 3, stop: 4}}\n"
 """Two agents make four equal calls of a run, two each: one alone never reaches a limit, both do."""
 CALLS: Final = 4 * len(RUNS)
-LATENESS: Final = "5s"
-"""Longer than the gateway waits between attempts during the short outages of these tests."""
-IDLE: Final = "9s"
+LATENESS: Final = "2s"
+"""What was on its way when a gateway was killed goes to the end of its queue: some milliseconds."""
+IDLE: Final = "7s"
 """A run is told to have ended some seconds after it was judged."""
 
 CALL: Final = {"tool": "search_logs", "arguments": {"service": "checkout", "level": "error"}, "result": []}
