@@ -104,9 +104,13 @@ def show(file: str | None, tool: str | None, *, as_json: bool) -> None:
       loopguard policy show policy.yaml --tool get_logs
     """  # noqa: D301 - click reads the mark
     from otel_loopguard.core.policy_file.view import policy_settings, view
+    from otel_loopguard.errors import PolicyError
 
-    reading, override = _of_environment() if file is None else (_read(file), None)
-    shown = view(reading, tool)
+    name, reading, override = _of_environment() if file is None else (file, _read(file), None)
+    try:
+        shown = view(reading, tool)
+    except PolicyError as error:
+        raise PolicyError(f"{name}: {error.reason}", path=error.path, line=error.line, column=error.column) from None
     general = [_overridden(item, override) for item in policy_settings(reading)]
     settings = [_overridden(item, override) for item in shown.settings]
     if as_json:
@@ -178,8 +182,8 @@ def _read(file: str) -> PolicyReading:
         return PolicyReading({}, None, (problem,), {})
 
 
-def _of_environment() -> tuple[PolicyReading, tuple[str, str] | None]:
-    """The policy of this environment, and the mode that it sets with the variable that does."""
+def _of_environment() -> tuple[str, PolicyReading, tuple[str, str] | None]:
+    """The file of this environment's policy, what it says, and the mode that it sets with the variable that does."""
     import os
 
     from otel_loopguard import names
@@ -188,9 +192,10 @@ def _of_environment() -> tuple[PolicyReading, tuple[str, str] | None]:
 
     settings = Settings.read_strict(os.environ)
     reading = read_policy("{}") if settings.policy_file is None else _read(settings.policy_file)
+    name = settings.policy_file or "built-in"
     if settings.mode is None:
-        return reading, None
-    return reading, (settings.mode, names.MODE if os.environ.get(names.MODE, "").strip() else names.GUARD)
+        return name, reading, None
+    return name, reading, (settings.mode, names.MODE if os.environ.get(names.MODE, "").strip() else names.GUARD)
 
 
 def _overridden(setting: Setting, override: tuple[str, str] | None) -> Setting:
