@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
@@ -139,9 +140,10 @@ class Serving:
         return [line for line in self.lines() if line["event"] == "loopguard.finding"]
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for what must come to hold within seconds."""
+        """Wait for what must come to hold, a minute on a machine that has much else to do."""
         waiting = threading.Event()
-        for _ in range(500):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             if holds():
                 return
             waiting.wait(0.02)
