@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from google.protobuf.message import Message as Protobuf
@@ -15,6 +15,7 @@ from otel_loopguard.core.policy import Policy
 from otel_loopguard.runtimes import Limits, LocalRuntime
 from otel_loopguard.service.clock import Clock
 from otel_loopguard.service.detector import Detector
+from otel_loopguard.service.exchange import Exchange
 from otel_loopguard.service.intake import Answer, Request
 from otel_loopguard.service.keeper import Pace
 from otel_loopguard.service.message import Message
@@ -30,10 +31,17 @@ SINK = "test"
 class Detecting:
     """One detector; ``path`` is its state file, None: in memory."""
 
-    def __init__(self, path: Path | None = None, limits: Limits | None = None, policy: Policy | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        limits: Limits | None = None,
+        policy: Policy | None = None,
+        exchange: Callable[[], Exchange] | None = None,
+    ) -> None:
         self.path = path
         self.limits = limits or Limits(lateness=10 * SECOND)
         self.policy = policy or Policy()
+        self._new_exchange = exchange
         self.wall = 1_800_000_000 * SECOND
         self.delivered: list[Message] = []
         self.keys = Keyring(SecretKey(b"k" * 32, "k1"))
@@ -41,12 +49,16 @@ class Detecting:
         self._begin()
 
     def _begin(self) -> None:
-        self.store = None if self.path is None else Store(str(self.path))
+        exchange = None if self._new_exchange is None else self._new_exchange()
+        share = None if exchange is None else exchange.share
+        self.store = None if self.path is None else Store(str(self.path), share)
         if self.store is not None:
             weakref.finalize(self, self.store.close)
         self.outbox = Outbox([SINK], 10_000)
         self.numbers = Numbers()
-        self.runtime = LocalRuntime(Engine(self.policy), self.limits, self._raise)
+        self.runtime = LocalRuntime(
+            Engine(self.policy), self.limits, self._raise, None if share is None else share.owns
+        )
         self.detector = Detector(
             self.runtime,
             Reading(lambda: self.policy, lambda: self.keys, failed=self._raise),
@@ -55,6 +67,7 @@ class Detecting:
             Clock(lambda: self.wall, self.limits.lateness // 50),
             lambda: self.wall,
             store=self.store,
+            exchange=exchange,
             pace=self.pace,
         )
         self.detector.recover()
