@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -283,7 +284,8 @@ def test_what_reaches_no_run_is_said(caplog: pytest.LogCaptureFixture) -> None:
             guard.finish("budget")
             guard.state({})
 
-    contextvars.Context().run(asyncio.run, elsewhere())
+    with caplog.at_level(logging.WARNING, logger="otel_loopguard"):
+        contextvars.Context().run(asyncio.run, elsewhere())
     said = [record.getMessage() for record in caplog.records if "no run" in record.getMessage()]
     assert ["`guard.finish`" in text or "`guard.state`" in text for text in said] == [True, True]
     assert all("run=" in text for text in said)
