@@ -15,9 +15,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from otel_loopguard.config import Settings
-from otel_loopguard.errors import MissingExtraError
+from otel_loopguard.errors import LoopDetected, MissingExtraError
 
-from ._answer import Allow, Call, Refuse
+from ._answer import Allow, Call, Refuse, text_of
 from ._guard import Guard, ResultLimits
 
 try:
@@ -106,13 +106,13 @@ class LoopguardCallbacks(BaseCallbackHandler):
         **more: Any,  # noqa: ANN401
     ) -> None:
         """Ask the guard."""
-        tool = (serialized or {}).get("name") or more.get("name") or "tool"
+        tool = str((serialized or {}).get("name") or more.get("name") or "tool")
         run = (metadata or {}).get("thread_id") or self.shared.root(run_id, parent_run_id)
         guard = self.shared.guard
         arguments = input_str if inputs is None else inputs
         decision = guard.before(tool, arguments, call_id=more.get("tool_call_id"), run=str(run))
-        if isinstance(decision, Refuse) and decision.stop is not None:
-            raise guard.ended(decision.stop)
+        if isinstance(decision, Refuse):
+            raise _in_flight(tool, decision) if decision.stop is None else guard.ended(decision.stop)
         if isinstance(decision, Allow):
             self.shared.hold(run_id, decision.call)
 
@@ -122,13 +122,24 @@ class LoopguardCallbacks(BaseCallbackHandler):
         if call is not None:
             failed = getattr(output, "status", "") == "error"
             content = getattr(output, "content", output)
-            self.shared.guard.after(call, content, is_error=failed, error_message=str(content) if failed else None)
+            self.shared.guard.after(call, content, is_error=failed, error_message=text_of(content) if failed else None)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:  # noqa: ANN401, ARG002
         """Tell the guard that it raised."""
         call = self.shared.release(run_id)
         if call is not None:
             self.shared.guard.failed(call, error)
+
+
+def _in_flight(tool: str, refused: Refuse) -> LoopDetected:
+    """The exception for a call that is refused and stops nobody: an equal write is on its way."""
+    guarded = refused.call.guarded
+    run_id, agent, found = ("", "", "") if guarded is None else (
+        guarded.run.run_id, guarded.lane.agent, guarded.lane.found.get("indeterminate", "")
+    )  # fmt: skip
+    return LoopDetected(
+        refused.text, tool=tool, kind="indeterminate", count=2, run_id=run_id, agent=agent, finding_id=found
+    )
 
 
 def register(module: Any) -> None:  # noqa: ANN401 - `langchain_core.tracers.context`

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,44 @@ def test_langchain_is_guarded_by_a_variable(mode: str, said: str) -> None:
     done = subprocess.run([sys.executable, "-c", AGENT], env=environ, capture_output=True, text=True, check=False)
     first, second = (4, 8) if mode == "enforce" else (8, 16)
     assert done.stdout.splitlines() == [said.format(first), said.format(second)], done.stderr
+
+
+IN_FLIGHT = """
+import otel_loopguard_autoload
+otel_loopguard_autoload.LoopGuardInstrumentor().instrument()
+import asyncio
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+
+ran = 0
+
+@tool
+async def refund(order: str) -> str:
+    "Pays back"
+    global ran
+    ran += 1
+    await asyncio.sleep(0)
+    return "refunded"
+
+async def agent(order):
+    asked = [refund.ainvoke({"order": order}) for _ in range(3)]
+    return [type(one).__name__ for one in await asyncio.gather(*asked, return_exceptions=True)]
+
+print(asyncio.run(RunnableLambda(agent).ainvoke("A1")), ran)
+"""
+
+
+def test_a_write_in_flight_does_not_run_again_by_a_variable(tmp_path: Path) -> None:
+    """A callback can refuse by an exception alone, so the equal writes that start beside the first raise it."""
+    pytest.importorskip("langchain_core", reason="needs `langchain`: make test-guards")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\ntools: {refund: {kind: write}}\n")
+    environ = {
+        **os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": "enforce", "LOOPGUARD_POLICY": str(policy),
+        "LOOPGUARD_KEY": "0123456789abcdef" * 4,
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", IN_FLIGHT], env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['str', 'LoopDetected', 'LoopDetected'] 1", done.stderr
 
 
 INSTRUMENTED = """
