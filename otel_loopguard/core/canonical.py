@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from .form.jcs import Pairs, write
-from .form.native import Read, canonical_json, native_read, native_value, native_write
+from .form.native import Read, canonical_json, may_shorten, native_read, native_value, native_write
 from .form.normal import Normal
 from .form.parse import parse
 from .form.placeholder import withheld
@@ -58,8 +58,14 @@ def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes 
     """What `load` and then `encode` give, at less cost than both. Never raises."""
     plan = _plan_of(rules)
     read = None if may_be_vast(value) else native_read(value)
-    data = _loaded(value, read)
-    found = plan.native(read) if read is not None and plan.simple and not isinstance(data, Unknown) else None
+    found = None
+    if read is None or len(read[1]) > MAX_BYTES:
+        data = _loaded(value, read)
+    else:
+        uniform_json = canonical_json(read, *_AS_IT_IS)
+        data = plain_load(value) if uniform_json is None else native_value(uniform_json)
+        if plan.simple and not isinstance(data, Unknown):
+            found = plan.native(read) if uniform_json is None or plan.may_change(read) else uniform_json
     return data, _encoded(data, plan) if found is None else found
 
 
@@ -145,6 +151,12 @@ class _Plan:
         common = ArgumentRules(volatile=rules.volatile, drop_nulls=rules.drop_nulls, text=rules.text)
         self.simple = rules == common and rules.text != "collapse"
         """No rule for single fields, and none that changes more than nulls and the ends of texts."""
+
+    def may_change(self, read: Read) -> bool:
+        """Whether simple rules may leave anything out of a document just read; False is certain."""
+        if type(read[0]) is dict and not self.volatile.isdisjoint(read[0]):
+            return True
+        return (self._drop_nulls or self._trim) and may_shorten(read)
 
     def native(self, read: Read) -> bytes | None:
         """Canonical bytes of a document just read, under simple rules; None where in doubt."""

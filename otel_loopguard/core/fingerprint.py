@@ -18,9 +18,9 @@ import hashlib
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NoReturn, Protocol
+from typing import Final, Literal, NoReturn, Protocol, cast
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -118,7 +118,17 @@ class Keyring(_Sealed):
 class Fingerprinter(_Sealed):
     """Makes the fingerprints of one key and scope."""
 
-    __slots__ = ("_arguments", "_arguments_outer", "_known", "_results", "_state", "_tools", "_words", "key_id")
+    __slots__ = (
+        "_arguments",
+        "_arguments_outer",
+        "_encryptors",
+        "_known",
+        "_results",
+        "_state",
+        "_tools",
+        "_words",
+        "key_id",
+    )
 
     def __init__(self, key: SecretKey, scope: KeyScope = "environment", value: str = "") -> None:
         self.key_id = key.id
@@ -127,6 +137,8 @@ class Fingerprinter(_Sealed):
         self._state = _Keyed(key.derive("state", scope, value))
         # Every block is another value and its ciphertext a tag: a pseudo-random function, nothing is hidden by it.
         self._words = Cipher(algorithms.AES(key.derive("words", scope, value)), modes.ECB())  # noqa: S305
+        self._encryptors: list[CipherContext] = []
+        """Used one at a time, however many threads there are; between whole blocks they hold no state."""
         self._arguments_outer = self._arguments.outer
         self._tools: dict[str, _Hash] = {}
         self._known: dict[int, int] = {}
@@ -177,29 +189,35 @@ class Fingerprinter(_Sealed):
         if max(map(len, values)) > _SHORT:
             values = [value if len(value) <= _SHORT else hashlib.sha256(value).digest()[:_SHORT] for value in values]
         into, out_of = _blocks(count)
-        return out_of.unpack(self._words.encryptor().update(into.pack(*values)))
+        try:  # one that nobody uses right now: making one costs as much as a hundred blocks
+            encryptor = self._encryptors.pop()
+        except IndexError:
+            encryptor = self._words.encryptor()
+        tags = out_of.unpack(encryptor.update(into.pack(*values)))
+        self._encryptors.append(encryptor)
+        return tags
 
     def word_tags(self, words: Sequence[str]) -> list[int]:
         """`tags` of words in UTF-8, whose lowest bit says whether the word has a digit.
 
         An agent's calls say the same words again, so most are looked up.
         """
+        if len(words) > _FEW_WORDS:
+            return self._made(words)
         known = self._known
-        found = [known.get(hash(word)) for word in words] if len(words) <= _FEW_WORDS else []
-        tags = [tag for tag in found if tag is not None]
-        if found and len(tags) == len(found):
-            return tags
-        made = [
-            tag & ~NUMBERED if word.isalpha() else tag | NUMBERED
-            for word, tag in zip(
-                words, self.tags([word.encode("utf-8", "surrogatepass") for word in words]), strict=True
-            )
-        ]
-        if found:
+        found = list(map(known.get, map(hash, words)))
+        new = [word for word, tag in zip(words, found, strict=True) if tag is None]
+        if new:
+            made = dict(zip(map(hash, new), self._made(new), strict=True))
             if len(known) > _MOST_WORDS:
                 known.clear()
-            known.update(zip(map(hash, words), made, strict=True))
-        return made
+            known.update(made)
+            found = [made[hash(word)] if tag is None else tag for word, tag in zip(words, found, strict=True)]
+        return cast("list[int]", found)
+
+    def _made(self, words: Sequence[str]) -> list[int]:
+        tags = self.tags([word.encode("utf-8", "surrogatepass") for word in words])
+        return [tag & ~NUMBERED if word.isalpha() else tag | NUMBERED for word, tag in zip(words, tags, strict=True)]
 
     def __repr__(self) -> str:
         return f"Fingerprinter(key_id={self.key_id!r})"

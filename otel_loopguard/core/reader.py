@@ -14,7 +14,7 @@ from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ToolPolicy
-from .reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
+from .reading.answer import finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
 from .reading.category import category_of
 from .reading.command import works_in_silence
 from .reading.comparison import compared
@@ -54,18 +54,23 @@ _NO_RESULTS: Final = frozenset(
 
 def _is_empty(data: object) -> bool:
     """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list in it."""
-    if data is None or data in ([], {}):
-        return True
     if isinstance(data, str):
         text = data.strip()
         return not text or text.rstrip(".!").casefold() in _NO_RESULTS
-    return isinstance(data, dict) and _is_void(data, MAX_DEPTH) and _holds_empty_list(data, MAX_DEPTH)
-
-
-def _is_void(data: object, levels: int) -> bool:
     if isinstance(data, dict):
-        return levels > 0 and all(_is_void(value, levels - 1) for value in data.values())
-    return not data and data is not False
+        return not data or (_is_void(data, MAX_DEPTH) and _holds_empty_list(data, MAX_DEPTH))
+    return data is None or data == []
+
+
+def _is_void(data: dict[str, object], levels: int) -> bool:
+    """Whether an object holds nothing but what is empty or nought, up to so many levels below."""
+    for value in data.values():
+        if isinstance(value, dict):
+            if levels <= 1 or not _is_void(value, levels - 1):
+                return False
+        elif value or value is False:
+            return False
+    return True
 
 
 def _holds_empty_list(data: object, levels: int) -> bool:
@@ -92,6 +97,15 @@ def _is_informative(data: object) -> bool:
         if words >= LONG_ENOUGH:
             return True
     return False
+
+
+def _kind(data: object, settings: ToolPolicy, *, is_error: bool, is_empty: bool) -> OutcomeKind:
+    if is_error:
+        return "error"
+    changed = settings.result.changed
+    if changed is not None and any(value is False for value in at_path(data, changed)):
+        return "noop"
+    return "empty" if is_empty else "ok"
 
 
 def _text_of(data: object) -> str:
@@ -196,44 +210,48 @@ class CallReader:
         if ours or error_type == "loop_detected":
             return OURS
         is_error = is_error or error_type is not None
-        data = load(result)
+        encoded: bytes | Unknown | None
+        data, encoded = load_and_encode(result, STRICT)
         if isinstance(data, Unknown) and error_message is not None:
-            data = error_message
+            data, encoded = error_message, None
         settings = self.policy.for_tool(call.tool)
         state_print = None if isinstance(state, Absent) else self._state(state)
         if isinstance(data, Unknown):
             if not is_error:
                 return Outcome("missing", state=state_print, end_ns=end_ns)
-            data = ""
+            data, encoded = "", None
         return self._outcome(
-            arguments, data, settings, payload=call.payload, worded=bool(call.words), is_error=is_error,
+            arguments, data, encoded, settings, payload=call.payload, worded=bool(call.words), is_error=is_error,
             error_type=error_type, error_message=error_message, state=state_print, end_ns=end_ns,
         )  # fmt: skip
 
     def _outcome(  # noqa: PLR0913 - what a record tells about a result
-        self, arguments: object, data: object, settings: ToolPolicy, *, payload: bool, worded: bool, is_error: bool,
-        error_type: str | None, error_message: str | None, state: str | None, end_ns: int | None,
+        self, arguments: object, data: object, encoded: bytes | Unknown | None, settings: ToolPolicy, *,
+        payload: bool, worded: bool, is_error: bool, error_type: str | None, error_message: str | None,
+        state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
-        category = category_of(error_type, is_error=is_error, kind=settings.kind)
-        answer = Answer(refusal=is_error)
+        is_empty = _is_empty(data)
+        refusal, approval = is_error, False
         if isinstance(data, str) and not is_error:
-            answer = read_answer(data, rules.refusal, payload=payload)
-        if not is_error and not answer.refusal and (_is_empty(data) or not isinstance(data, str)):
-            answer = Answer(approval=self._approves(arguments, data, payload=payload, worded=worded))
+            refusal, approval = read_answer(data, rules.refusal, payload=payload)
+        if not refusal and is_empty:
+            approval = payload or works_in_silence(load(arguments))
+        elif not refusal and not isinstance(data, str):
+            approval = worded and is_receipt(data)
         error = shape = None
-        if answer.refusal:
+        if refusal:
             message = error_message if is_error and error_message else _text_of(data)
             error, shape = self._message(message, arguments, settings, error_type)
-        canonical = compared(data, rules, error=is_error)
+        canonical = compared(data, rules, error=is_error, encoded=encoded)
         fingerprint = None
         moving = False
         said = 0
         if not isinstance(canonical, Unknown):
             fingerprint = self._keys.result(canonical)
-            moving = not answer.refusal and rules.volatile == "standard" and _MASKED in canonical
+            moving = not refusal and rules.volatile == "standard" and _MASKED in canonical
             said = 0 if is_error else self._said(canonical)
-        short = worded and not answer.refusal and not said
+        short = worded and not refusal and not said
         hitless = short and isinstance(data, str) and finds_nothing(data)
         measure: float | None = None
         terminal = False
@@ -245,27 +263,12 @@ class CallReader:
             else:
                 measure, terminal = measure_of(data, rule)
         return Outcome(
-            self._kind(data, settings, is_error=is_error), fingerprint, error_type, category, error, shape,
-            refusal=answer.refusal, informative=_is_informative(data), approval=answer.approval,
+            _kind(data, settings, is_error=is_error, is_empty=is_empty), fingerprint, error_type,
+            category_of(error_type, is_error=is_error, kind=settings.kind), error, shape,
+            refusal=refusal, informative=_is_informative(data), approval=approval,
             hitless=hitless, tells=short and not hitless and tells(data), moving=moving, said=said, measure=measure,
             declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
         )  # fmt: skip
-
-    @staticmethod
-    def _approves(arguments: object, data: object, *, payload: bool, worded: bool) -> bool:
-        """Whether an answer that is no text, or an empty one, says that something was done."""
-        if _is_empty(data):
-            return payload or works_in_silence(load(arguments))
-        return worded and is_receipt(data)
-
-    @staticmethod
-    def _kind(data: object, settings: ToolPolicy, *, is_error: bool) -> OutcomeKind:
-        if is_error:
-            return "error"
-        changed = settings.result.changed
-        if changed is not None and any(value is False for value in at_path(data, changed)):
-            return "noop"
-        return "empty" if _is_empty(data) else "ok"
 
     def _message(
         self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None

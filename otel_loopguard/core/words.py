@@ -37,17 +37,23 @@ _WORD: Final = re.compile(r"[^\W_]+")
 MAX_DEPTH: Final = 64
 """Levels of nesting looked into."""
 _MAX_LEAVES: Final = 4096
+_SCALARS: Final = frozenset([str, int, float, bool, type(None)])
 _LONGEST_TEXT: Final = 2048
 """Characters of one text in which words are looked for: 256 words take about 1,500."""
 _LONGEST: Final = 8192
 """Characters of all texts."""
 
 
-def leaves(data: object) -> Iterator[object]:
+def leaves(data: object) -> Iterable[object]:
     """The scalars of plain data in order, members of objects without their names; bounded in number and depth."""
     if not isinstance(data, (dict, list, tuple)):
-        yield data
-        return
+        return (data,)
+    values = data.values() if isinstance(data, dict) else data
+    is_flat = len(values) < _MAX_LEAVES and _SCALARS.issuperset(map(type, values))
+    return values if is_flat else _nested_leaves(data)
+
+
+def _nested_leaves(data: dict[object, object] | list[object] | tuple[object, ...]) -> Iterator[object]:
     count = 0
     open_ = [iter(data.values() if isinstance(data, dict) else data)]
     while open_:
@@ -70,13 +76,11 @@ def words_of(data: object) -> list[str]:
     texts: list[str] = []
     length = 0
     for leaf in leaves(data):
-        if isinstance(leaf, str):
-            texts.append(leaf if len(leaf) <= _LONGEST_TEXT else leaf[:_LONGEST_TEXT])
-        elif leaf is not None and not isinstance(leaf, bool):
-            texts.append(str(leaf))
-        else:
+        if leaf is None or leaf is True or leaf is False:
             continue
-        length += len(texts[-1])
+        text = leaf[:_LONGEST_TEXT] if isinstance(leaf, str) else str(leaf)
+        texts.append(text)
+        length += len(text)
         if length > _LONGEST:
             break
     return list(dict.fromkeys(_WORD.findall(" ".join(texts).casefold())[:WORD_LIMIT]))

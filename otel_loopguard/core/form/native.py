@@ -28,7 +28,7 @@ from .cut import Cut, blanks, cut, has_exponent, integral_ends, null_members, sh
 from .placeholder import CUT_HINT, FIRST_CHARACTERS, is_withheld_at
 from .unknown import MAX_BYTES
 
-__all__ = ["Json", "Read", "canonical_json", "native_read", "native_value", "native_write"]
+__all__ = ["Json", "Read", "canonical_json", "may_shorten", "native_read", "native_value", "native_write"]
 
 Json = dict[str, object] | list[object]
 
@@ -74,7 +74,7 @@ def native_read(value: object) -> Read | None:
 
 
 def _read_text(source: str) -> Read | None:
-    if len(source) > MAX_BYTES:
+    if len(source) > MAX_BYTES or not source.lstrip().startswith(("{", "[")):
         return None
     data = _loads(source)
     if type(data) is not dict and type(data) is not list:
@@ -84,6 +84,12 @@ def _read_text(source: str) -> Read | None:
     if source.count(":") != text.count(":") or "\\u003" in source:  # an escaped colon would hide a member that is lost
         return None
     return data, raw, text, True
+
+
+def may_shorten(read: Read) -> bool:
+    """Whether there may be nulls to drop or texts to trim in a document; False is certain."""
+    text = read[2]
+    return "null" in text or "\\" in text or ' "' in text or '" ' in text
 
 
 def native_write(data: object) -> Read | None:

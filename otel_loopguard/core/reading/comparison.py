@@ -16,16 +16,21 @@ from .volatile import mask, may_be_volatile
 __all__ = ["compared"]
 
 
-def compared(data: object, rules: ResultRules, *, error: bool) -> bytes | Unknown:
+def compared(
+    data: object, rules: ResultRules, *, error: bool, encoded: bytes | Unknown | None = None
+) -> bytes | Unknown:
     """Canonical bytes of loaded data after the rules; in an error line numbers are volatile too. Never raises.
 
-    Blanks around a text are nothing that it says, unless it is nothing else.
+    Blanks around a text are nothing that it says, unless it is nothing else. ``encoded`` is what `encode` gives for
+    the data under no rules, where it is known.
     """
     for path in rules.ignore:
-        data = _without(data, path)
+        data, encoded = _without(data, path), None
     if isinstance(data, str):
-        return encode(mask(data.strip() or data, rules.volatile, error=error), STRICT)
-    encoded = encode(data, STRICT)
+        text = mask(data.strip() or data, rules.volatile, error=error)
+        return encode(text, STRICT) if encoded is None or text != data else encoded
+    if encoded is None:
+        encoded = encode(data, STRICT)
     if isinstance(encoded, Unknown):
         return encoded
     if not may_be_volatile(encoded.decode("utf-8", "surrogatepass"), rules.volatile, error=error):
