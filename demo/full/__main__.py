@@ -40,7 +40,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="for everything that is written (default: a temporary one)")
     arguments = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # the first is ignored where a script starts it with `&`
+        signal.signal(number, _interrupt)
     try:
         programs = Programs.find()
     except MissingError as error:
@@ -112,7 +113,7 @@ def _folder(given: Path | None) -> Path:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """SIGTERM is as good as Ctrl-C."""
+    """SIGTERM is as good as Ctrl-C, and both are heard."""
     del number, frame
     raise KeyboardInterrupt
 
