@@ -15,7 +15,7 @@ from tests.service.test_detector import PROCESSES, undisturbed
 from tests.service.test_workers import around, unnamed
 from tests.support.cluster import Cluster
 from tests.support.detecting import SECOND
-from tests.support.spans import annotated, traces
+from tests.support.spans import annotated, digits, traces
 
 SPANS = [*PROCESSES, *unnamed("trace-1", 4), around("trace-1", "talk-1"), *unnamed("bare", 5)]
 EXPECTED = undisturbed(SPANS)
@@ -41,12 +41,12 @@ def histories(draw: st.DrawFn) -> list[tuple[list[int], int, float, int | None, 
     ]
 
 
-@settings(max_examples=25)
-@given(histories(), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 2)), max_size=3))
+@settings(max_examples=40)
+@given(histories(), st.dictionaries(st.integers(3, 14), st.sets(st.integers(0, 2), min_size=1), max_size=4))
 def test_crashes_of_workers_make_no_difference(
-    requests: list[tuple[list[int], int, float, int | None, bool]], crashes: list[tuple[int, int]]
+    requests: list[tuple[list[int], int, float, int | None, bool]], crashes: dict[int, set[int]]
 ) -> None:
-    """Whoever crashes while requests come and while calls are handed on: no finding is lost, none has another id."""
+    """Some or all crash while requests come or calls are handed on: no finding is lost or has another id."""
     with TemporaryDirectory() as folder:
         cluster = Cluster(Path(folder), 3, LIMITS)
         for spans, worker, pause, crashed, on_its_way in requests:
@@ -56,15 +56,12 @@ def test_crashes_of_workers_make_no_difference(
             else:
                 cluster.workers[worker].send(request)  # its parts lie with their owners, unanswered
             if crashed is not None:
-                cluster.crash(crashed, on_its_way=on_its_way)
+                cluster.crash({crashed})
                 if on_its_way:
                     cluster.deliver(request, worker)
             cluster.wait(pause)
-        for second in range(1, 45):
-            cluster.wait(1)
-            for at, worker in crashes:
-                if at == second:
-                    cluster.crash(worker, on_its_way=False)
+        for second in range(40):
+            cluster.wait(1, crashes.get(second, ()))
         assert cluster.ids() == EXPECTED
         cluster.close()
 
@@ -94,4 +91,21 @@ def test_nothing_is_taken_in_while_a_worker_is_missing(tmp_path: Path, worker: i
     cluster.settle()
     answer = cluster.send(traces([annotated("run", 1)]), worker)
     assert answer == Refused("unavailable", "a part of the detector is starting again", 1.0)
+    cluster.close()
+
+
+@pytest.mark.parametrize("crashing", [{0}, {1}, {0, 1}], ids=["source", "owner", "both"])
+def test_a_call_that_is_handed_over_survives(tmp_path: Path, crashing: set[int]) -> None:
+    """Every second somebody crashes in the middle of what is sent: calls still come to the run that a span names."""
+    cluster = Cluster(tmp_path, 2, LIMITS)
+    share = cluster.workers[0].detector._exchange_of().share
+    names = [f"talk-{number}" for number in range(50)]
+    traced = [f"trace-{number}" for number in range(50)]
+    talk = next(name for name in names if share.owner("", name) == 1)
+    trace = next(name for name in traced if share.owner("", digits(name, 32)) == 0)
+    cluster.deliver(traces([*unnamed(trace, 3), around(trace, talk)]), 0)
+    for _ in range(8):
+        cluster.wait(1, crashing)
+    cluster.wait(40)
+    assert [finding[:2] for one in cluster.workers for finding in one.findings()] == [(talk, "identical")]
     cluster.close()

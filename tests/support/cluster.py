@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from google.protobuf.message import Message as Protobuf
@@ -60,28 +61,31 @@ class Cluster:
         while self.send(message, worker) != Accepted():
             self.wait(0.5)
 
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
+    def wait(self, seconds: float, crashing: Collection[int] = ()) -> None:
+        """Let time pass; at its end, in the middle of what workers send each other, some of them crash."""
         until = self.wall + int(seconds * SECOND)
         while self.wall < until:
             self.wall = min(self.wall + SECOND, until)
             for one in self.workers:
                 one.wall = self.wall
                 one.detector._step([])
-            self.settle()
+            if self.wall < until:
+                self.settle()
+        self.crash(crashing)
         for one in self.workers:
             one.deliver()
 
-    def crash(self, worker: int, *, on_its_way: bool) -> None:
-        """End a worker without a word and start it anew; ``on_its_way``: in the middle of what it is sent."""
-        if not on_its_way:
-            self.settle()
-        for peer, one in enumerate(self.workers):
-            if peer != worker:
-                for wire in range(1, self._wire + 1):
-                    one.detector.hear(worker, wire, None)
-        self.workers[worker].crash()
-        self._wire_up(worker, range(len(self.workers)))
+    def crash(self, workers: Collection[int]) -> None:
+        """End workers without a word, with what was sent to them, and start them anew."""
+        for worker in workers:
+            for peer, one in enumerate(self.workers):
+                if peer not in workers:
+                    for wire in range(1, self._wire + 1):
+                        one.detector.hear(worker, wire, None)
+        for worker in workers:
+            self.workers[worker].crash()
+        for worker in workers:
+            self._wire_up(worker, range(len(self.workers)))
         self.settle()
 
     def ids(self) -> set[str]:
