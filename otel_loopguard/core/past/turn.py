@@ -60,15 +60,14 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
         stated = stated or entry.stated
         renewed = renewed or (entry.stated and entry.fresh)
         known = known or (entry.key is not None and entry.outcome != "missing")
+    unlike = symbol is None or (stated and any(entry.renewed for entry in entries))
     return TurnMark(
-        number, entries[0].place, symbol, None if symbol is None else _answers_of(entries), advanced, waits,
+        number, entries[0].place, symbol, None if unlike else _answers_of(entries), advanced, waits,
         renewed if stated else fresh if known else None,
     )  # fmt: skip
 
 
 def _answers_of(entries: list[Entry]) -> int | None:
-    if any(entry.renewed for entry in entries):
-        return None
     total = 0
     for key, answer in {(entry.key, entry.answer) for entry in entries}:
         if key is None or answer is None:
