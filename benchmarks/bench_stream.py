@@ -55,6 +55,8 @@ SHARED: Final = 400
 """Requests that several workers share."""
 PACE: Final = 0.03
 """Seconds between requests where latency is measured."""
+MEASURED: Final = 5_000
+"""Spans that are measured, at least, for each number of live runs."""
 IDLE_STATE: Final = "idle run, bytes of state"
 
 
@@ -130,15 +132,21 @@ BESIDE: Final[tuple[Mapping[str, object], ...]] = (
 _BESIDE: Final = [pairs(attributes) for attributes in BESIDE]
 
 
-def requests(
-    count: int, runs: int, *, content: bool = False, tools_only: bool = False, between: int = A_REQUEST
+def requests(  # noqa: PLR0913 - what traffic may be like
+    count: int,
+    runs: int,
+    *,
+    content: bool = False,
+    tools_only: bool = False,
+    between: int = A_REQUEST,
+    size: int = SPANS,
 ) -> list[bytes]:
     """Requests whose tool calls belong to runs in turn, ``between`` nanoseconds apart."""
     found, number = [], 0
     for request in range(count):
         spans = []
-        for index in range(SPANS):
-            at = START + request * between + index * (between // SPANS)
+        for index in range(size):
+            at = START + request * between + index * (between // size)
             is_tool = tools_only or index % 4 == 0
             run, step = number % runs, number // runs
             attributes = pairs(tool(run, step, content=content)) if is_tool else _BESIDE[index % 4 - 1]
@@ -151,7 +159,7 @@ def requests(
                     name="execute_tool search_orders" if is_tool else "chat gpt-5",
                     kind=Span.SPAN_KIND_INTERNAL,
                     start_time_unix_nano=at,
-                    end_time_unix_nano=at + between // SPANS,
+                    end_time_unix_nano=at + between // size,
                     attributes=attributes,
                 )
             )
@@ -265,39 +273,47 @@ def case(name: str, limit: float | None, rounds: int, folder: Path | None = None
 
 
 def live_runs(runs: int) -> float:
-    """CPU microseconds a span with so many live runs, tool spans alone, every run heard in turn."""
-    warm, measured = max(60, 3 * runs // SPANS), max(40, runs // SPANS // 2)
-    between = PAUSE * SECOND * SPANS // runs  # every run is heard as often, however many there are
-    ours = Ours(requests(warm + measured, runs, tools_only=True, between=between), between=between)
-    for _ in range(warm):
-        ours()
-    gc.collect()
-    gc.freeze()
-    begun = time.process_time_ns()
-    for _ in range(measured):
-        ours()
-    taken = (time.process_time_ns() - begun) / (measured * SPANS) / 1000
-    gc.unfreeze()
-    return taken
+    """CPU microseconds a span with so many live runs, tool spans alone, every run heard in turn.
+
+    What is measured is each run's third call, however many runs there are: only their number differs.
+    """
+    size = min(SPANS, runs)
+    between = PAUSE * SECOND * size // runs  # every run is heard as often
+    warm, measured = 2 * runs // size, min(runs, 10_000) // size
+    taken = count = 0
+    while count < MEASURED:
+        ours = Ours(requests(warm + measured, runs, tools_only=True, between=between, size=size), between=between)
+        for _ in range(warm):
+            ours()
+        gc.collect()
+        gc.freeze()
+        begun = time.process_time_ns()
+        for _ in range(measured):
+            ours()
+        taken += time.process_time_ns() - begun
+        count += measured * size
+        gc.unfreeze()
+    return taken / count / 1000
 
 
 def idle_bytes() -> dict[str, float]:
     """Bytes of the state of a run of 32 calls that waits for its next one: as saved, and in this process's memory."""
     runs = 512
-    bodies = requests(32 * runs // SPANS, runs, tools_only=True)
-    ours = Ours(bodies, limits=Limits(lateness=SECOND // 10, awake=1))
+    ours = Ours(requests(32 * runs // SPANS, runs, tools_only=True), limits=Limits(lateness=SECOND // 10))
+    for _ in range(32 * runs // SPANS):
+        ours()
+    ours.now += LATENESS
+    ours.detector._step([])
+    runtime = ours.runtime
+    keys = list(runtime.roster)
     gc.collect()
     tracemalloc.start()
-    for _ in range(len(bodies)):
-        ours()
-    ours.now += SECOND
-    ours.detector._step([])
-    gc.collect()
+    saved = [packed for _, packed in runtime.save(keys) if packed is not None]
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return {
-        IDLE_STATE: round(ours.runtime.roster.state_bytes / len(ours.runtime.roster)),
-        "idle run, bytes of memory": round(held / runs),
+        IDLE_STATE: round(sum(len(packed.state) for packed in saved) / len(saved)),
+        "idle run, bytes of memory": round(held / len(saved)),
     }
 
 

@@ -98,6 +98,7 @@ class LocalRuntime:
                 placing = self.window.due()
             else:
                 self._wake(*heappop(timers), said)
+        self.roster.rest()
         self.time = max(self.time, now)
         return said
 
