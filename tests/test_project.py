@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from importlib.metadata import entry_points, requires, version
 from pathlib import Path
 
@@ -123,3 +124,18 @@ def test_help_names_every_target(root: Path) -> None:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(["make"], cwd=root, env=environ, capture_output=True, text=True, check=True)
     assert re.findall(r"^  make ([a-z-]+)", done.stdout, re.MULTILINE) == targets
+
+
+def test_one_python_is_enough_for_the_collectors_tests(root: Path) -> None:
+    """Where the environment says that another Python runs them none is loaded, and each file says why."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/collector"],
+        cwd=root,
+        env=os.environ | {"LOOPGUARD_TEST_COLLECTOR": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    files = len(list((root / "tests" / "collector").glob("test_*.py")))
+    assert f"\n{files} skipped in" in done.stdout
+    assert "another Python runs these: LOOPGUARD_TEST_COLLECTOR=false" in done.stdout
