@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -94,18 +95,20 @@ def test_nothing_is_taken_in_while_a_worker_is_missing(tmp_path: Path, worker: i
     cluster.close()
 
 
-@pytest.mark.parametrize("crashing", [{0}, {1}, {0, 1}], ids=["source", "owner", "both"])
-def test_a_call_that_is_handed_over_survives(tmp_path: Path, crashing: set[int]) -> None:
+@pytest.mark.parametrize(
+    "crashes", [[{0}], [{1}], [{0, 1}], [{1}, {0, 1}]], ids=["source", "owner", "both", "owner, then both"]
+)
+def test_a_call_that_is_handed_over_survives(tmp_path: Path, crashes: list[set[int]]) -> None:
     """Every second somebody crashes in the middle of what is sent: calls still come to the run that a span names."""
     cluster = Cluster(tmp_path, 2, LIMITS)
     share = cluster.workers[0].detector._exchange_of().share
-    names = [f"talk-{number}" for number in range(50)]
-    traced = [f"trace-{number}" for number in range(50)]
-    talk = next(name for name in names if share.owner("", name) == 1)
-    trace = next(name for name in traced if share.owner("", digits(name, 32)) == 0)
+    talk = next(name for name in map("talk-{}".format, range(50)) if share.owner("", name) == 1)
+    trace = next(name for name in map("trace-{}".format, range(50)) if share.owner("", digits(name, 32)) == 0)
+    others = [next(name for name in map("run-{}".format, range(50)) if share.owner("", name) == one) for one in (0, 1)]
     cluster.deliver(traces([*unnamed(trace, 3), around(trace, talk)]), 0)
-    for _ in range(8):
+    for second, crashing in zip(range(1, 10), cycle(crashes), strict=False):
+        cluster.deliver(traces([annotated(other, second, key=str(second)) for other in others]), 0)
         cluster.wait(1, crashing)
     cluster.wait(40)
-    assert [finding[:2] for one in cluster.workers for finding in one.findings()] == [(talk, "identical")]
+    assert {finding[:2] for one in cluster.workers for finding in one.findings()} == {(talk, "identical")}
     cluster.close()

@@ -68,8 +68,9 @@ class Cluster:
             self.wall = min(self.wall + SECOND, until)
             for one in self.workers:
                 one.wall = self.wall
+            for one in reversed(self.workers):  # the last ones have the mail of the first ones yet to read
                 one.detector._step([])
-            if self.wall < until:
+            if self.wall < until or not crashing:
                 self.settle()
         self.crash(crashing)
         for one in self.workers:
