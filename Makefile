@@ -60,10 +60,11 @@ demo: $(INSTALLED)  ## a stuck agent beside a healthy one, and one run over thre
 	$(BIN)/python -m demo.fleet
 
 ONCE ?=
+COLLECTOR ?=
 
 .PHONY: demo-full
 demo-full: $(INSTALLED)  ## the same through a real Collector into Prometheus and files, until Ctrl-C (ONCE=1: checks)
-	@exec $(BIN)/python -m demo.full $(if $(filter-out 0 no false,$(ONCE)),--once) $(ARGS)
+	@exec $(BIN)/python -m demo.full $(if $(filter-out 0 no false,$(ONCE)),--once) $(if $(COLLECTOR),--collector $(COLLECTOR)) $(ARGS)
 
 .PHONY: test
 test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)

@@ -38,12 +38,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo-full", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--once", action="store_true", help="one round, the checks, and end with 0 or 1")
     parser.add_argument("--folder", type=Path, help="for everything that is written (default: a temporary one)")
+    parser.add_argument("--collector", help="a Collector that you have, such as the contrib distribution's")
     arguments = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
     for number in (signal.SIGINT, signal.SIGTERM):  # the first is ignored where a script starts it with `&`
         signal.signal(number, _interrupt)
     try:
-        programs = Programs.find()
+        programs = Programs.find(arguments.collector)
     except MissingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -11,6 +11,9 @@ from typing import Final, NamedTuple
 __all__ = ["RECIPES", "MissingError", "Programs"]
 
 RECIPES: Final = Path(__file__).resolve().parent.parent.parent / "collector_config"
+COLLECTOR_HINT: Final = (
+    "name one that you have, such as COLLECTOR=/usr/bin/otelcol-contrib; `make collector` builds one"
+)
 PROMETHEUS_HINT: Final = "apt-get install -y --no-install-recommends prometheus, or https://prometheus.io/download/"
 JAEGER_HINT: Final = "make jaeger builds it, once, in up to an hour"
 
@@ -27,9 +30,10 @@ class Programs(NamedTuple):
     jaeger: str | None
 
     @classmethod
-    def find(cls) -> Programs:
-        """Look, and build the Collector where it is missing. Raises `MissingError`."""
-        return cls(_collector(), shutil.which("prometheus"), _jaeger())
+    def find(cls, collector: str | None = None) -> Programs:
+        """Look, and build the Collector where it is missing and none is given. Raises `MissingError`."""
+        found = _collector() if collector is None else _given(collector)
+        return cls(found, shutil.which("prometheus"), _jaeger())
 
     def missing(self) -> list[str]:
         """A line for each program that is left out."""
@@ -46,8 +50,15 @@ def _collector() -> str:
     build = [sys.executable, str(RECIPES / "build.py")]
     done = subprocess.run(build, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise MissingError("the OpenTelemetry Collector is neither built nor can be; `make collector` says the same")
+        raise MissingError(f"the OpenTelemetry Collector is neither built nor can be\nhint: {COLLECTOR_HINT}")
     return done.stdout.splitlines()[-1]
+
+
+def _given(collector: str) -> str:
+    found = shutil.which(collector)
+    if found is None:
+        raise MissingError(f"`{collector}` is no program\nhint: {COLLECTOR_HINT}")
+    return str(Path(found).resolve())
 
 
 def _jaeger() -> str | None:

@@ -62,12 +62,12 @@ def test_one_round_with_its_checks(root: Path, tmp_path: Path) -> None:
 
 def test_it_stays_until_ctrl_c(root: Path, tmp_path: Path) -> None:
     """Without Prometheus it goes on and says how to get it; its addresses answer; Ctrl-C ends every program, exit 0."""
-    binary()
-    environ = only(tmp_path / "bin", "go")
+    collector = binary()
+    environ = only(tmp_path / "bin")
     folder = tmp_path / "out"
     said = tmp_path / "said"
     with said.open("w") as out:
-        command = [*COMMAND, "--folder", str(folder)]
+        command = [*COMMAND, "--folder", str(folder), "--collector", str(collector)]
         process = subprocess.Popen(command, cwd=root, env=environ, stdout=out, stderr=subprocess.STDOUT)
         try:
             until(lambda: process.poll() is not None or "Ctrl-C ends it all" in said.read_text(), "a first round")
@@ -88,15 +88,23 @@ def test_it_stays_until_ctrl_c(root: Path, tmp_path: Path) -> None:
         assert "Shutdown complete" in (folder / name / "log.txt").read_text()
 
 
-def test_a_collector_that_cannot_be_had_is_named(root: Path, tmp_path: Path) -> None:
-    """Neither built nor Go to build it with: exit 1 with where to get Go."""
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], ["https://go.dev/dl/", "error: the OpenTelemetry Collector is neither built nor can be", "COLLECTOR="]),
+        (["--collector", "otelcol-mine"], ["error: `otelcol-mine` is no program", "`make collector` builds one"]),
+    ],
+)
+def test_a_collector_that_cannot_be_had_is_named(
+    root: Path, tmp_path: Path, flags: list[str], words: list[str]
+) -> None:
+    """Neither built nor Go to build it with, or no such program: exit 1 with the ways out."""
     environ = only(tmp_path / "bin") | {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [*COMMAND, "--once"], cwd=root, env=environ, capture_output=True, text=True, check=False, timeout=60
+        [*COMMAND, "--once", *flags], cwd=root, env=environ, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 1
-    assert "https://go.dev/dl/" in done.stderr
-    assert "the OpenTelemetry Collector is neither built nor can be" in done.stderr
+    assert [word for word in words if word not in done.stderr] == []
     assert "Traceback" not in done.stderr
 
 
