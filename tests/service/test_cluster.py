@@ -106,7 +106,7 @@ def test_a_call_that_is_handed_over_survives(tmp_path: Path, crashes: list[set[i
     trace = next(name for name in map("trace-{}".format, range(50)) if share.owner("", digits(name, 32)) == 0)
     others = [next(name for name in map("run-{}".format, range(50)) if share.owner("", name) == one) for one in (0, 1)]
     cluster.deliver(traces([*unnamed(trace, 3), around(trace, talk)]), 0)
-    for second, crashing in zip(range(1, 10), cycle(crashes), strict=False):
+    for second, crashing in zip(range(1, 24), cycle(crashes), strict=False):
         cluster.deliver(traces([annotated(other, second, key=str(second)) for other in others]), 0)
         cluster.wait(1, crashing)
     cluster.wait(40)
