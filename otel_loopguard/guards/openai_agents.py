@@ -106,8 +106,22 @@ class _Watch(AgentHooks[Any]):
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, Allow | Nudge | Refuse] = OrderedDict()
         self._stops: OrderedDict[str, tuple[LoopDetected, str]] = OrderedDict()
+        self._due: OrderedDict[str, LoopDetected] = OrderedDict()
         self._served: dict[str, None] = {}
         self._own_runs: OrderedDict[int, tuple[weakref.ref[Any], str]] = OrderedDict()
+
+    async def on_llm_start(self, context: Any, agent: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401
+        """End the run where it was stopped and the SDK has not asked how to go on.
+
+        Newer ones leave out a call whose id has had an answer, as of models that number their calls anew in each turn.
+        """
+        run = _run_here() or self._own_run(context)
+        with self._lock:
+            stop = self._due.pop(run, None)
+        if stop is not None:
+            raise self._guard.ended(stop)
+        if self._own is not None:
+            await self._own.on_llm_start(context, agent, *more, **named)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:  # noqa: ANN401
         """Judge the calls of a response."""
@@ -127,8 +141,11 @@ class _Watch(AgentHooks[Any]):
                     self._waiting[_key(run or own, call.call_id)] = decision
                     if judged.stop is not None:
                         self._stops[_key(run or own, call.call_id)] = judged.stop, judged.words
+                if judged.stop is not None:
+                    self._due[run or own] = judged.stop
                 _trim(self._waiting)
                 _trim(self._stops)
+                _trim(self._due)
         if self._own is not None:
             await self._own.on_llm_end(context, agent, response)
 
@@ -202,6 +219,8 @@ class _Watch(AgentHooks[Any]):
             with self._lock:
                 stop = self._stops.pop(_key(run, call_id or ""), None)
             if stop is not None:
+                with self._lock:
+                    self._due.pop(run, None)
                 return ToolsToFinalOutputResult(
                     is_final_output=True, final_output=Stopped(stop[1], self._guard.ended(stop[0]))
                 )
@@ -211,7 +230,7 @@ class _Watch(AgentHooks[Any]):
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
         """Every other hook is the agent's own."""
-        if name.startswith("on_") and name != "on_llm_end":
+        if name.startswith("on_") and name not in {"on_llm_start", "on_llm_end"}:
             own = super().__getattribute__("_own")
             if own is not None:
                 return getattr(own, name)

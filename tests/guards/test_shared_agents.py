@@ -17,6 +17,11 @@ RUNS = 50
 RAN: Counter[str] = Counter()
 
 
+@pytest.fixture(autouse=True)
+def _none_has_run() -> None:
+    RAN.clear()
+
+
 def need(package: str) -> None:
     """Skip where a framework is not there, unless all must be."""
     if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:
@@ -38,7 +43,6 @@ def check(process: Any, stops: list[LoopDetected | None]) -> None:  # noqa: ANN4
     assert len(RAN) == RUNS
     assert process.live.counters.total(names.TOOL_CALLS) == 4 * RUNS
     assert process.live.counters.total(names.DENIALS) == 2 * RUNS
-    RAN.clear()
 
 
 def test_langchain() -> None:
@@ -83,7 +87,10 @@ def test_langchain() -> None:
 
 @pytest.mark.parametrize("is_traced", [False, True])
 def test_openai_agents(*, is_traced: bool) -> None:
-    """Each run of the SDK is a run, with its tracing and without."""
+    """Each run of the SDK is a run, with its tracing and without.
+
+    Newer ones leave out a call whose id has had an answer, and ask the model again: there the stop is raised.
+    """
     need("agents")
     from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
     from openai.types.responses import ResponseFunctionToolCall
@@ -109,11 +116,17 @@ def test_openai_agents(*, is_traced: bool) -> None:
     agent: Any = Agent(name="agent", model=Stubborn(), tools=[function_tool(search)])
     guarded = guard_agent(agent, guard_for(process))
 
-    async def all_of_them() -> list[Any]:
-        config = RunConfig(tracing_disabled=not is_traced)
-        return await asyncio.gather(*(Runner.run(guarded, f"q{n}", run_config=config) for n in range(RUNS)))
+    async def one(number: int) -> LoopDetected | None:
+        try:
+            config = RunConfig(tracing_disabled=not is_traced)
+            return stop_of(await Runner.run(guarded, f"q{number}", run_config=config))
+        except LoopDetected as stop:
+            return stop
 
-    check(process, [stop_of(result) for result in asyncio.run(all_of_them())])
+    async def all_of_them() -> list[LoopDetected | None]:
+        return await asyncio.gather(*(one(number) for number in range(RUNS)))
+
+    check(process, asyncio.run(all_of_them()))
 
 
 def test_pydantic_ai() -> None:
