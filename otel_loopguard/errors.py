@@ -33,7 +33,9 @@ __all__ = [
     "StoreProblem",
 ]
 
-StoreProblem = Literal["full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io", "divided", "missing"]
+StoreProblem = Literal[
+    "full", "read_only", "locked", "corrupt", "newer", "foreign", "unreachable", "io", "divided", "missing"
+]
 
 
 class LoopguardError(Exception):
