@@ -22,7 +22,7 @@ from typing import Final
 
 __all__ = ["speed_up"]
 
-SENDERS: Final = 8
+SENDERS: Final = 32
 """Connections: the kernel divides them among the workers by chance, so few ones may all end at one."""
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
