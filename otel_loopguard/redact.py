@@ -77,7 +77,10 @@ def redaction(
         else:
             return NOTHING
     attributes = record.attributes
-    keys = [key for key in _candidates(tuple(attributes), taken) if attributes[key] != REDACTED]
+    candidates = _candidates(tuple(attributes), taken)
+    if not record.events and not (of_exceptions and record.status_message) and REDACTED not in attributes.values():
+        return _of_attributes(candidates)
+    keys = [key for key in candidates if attributes[key] != REDACTED]
     events, listed = _events(record.events, taken) if record.events else (None, [])
     drop_status = of_exceptions and record.status_message not in ("", REDACTED)
     if drop_status:
@@ -86,6 +89,12 @@ def redaction(
         return NOTHING
     named = sorted({*keys, *listed}) if listed else sorted(keys)
     return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(named))
+
+
+@lru_cache(maxsize=1024)
+def _of_attributes(keys: tuple[str, ...]) -> Redaction:
+    """The removal of attributes and of nothing else."""
+    return Redaction(dict.fromkeys(keys, REDACTED), keys=tuple(sorted(keys))) if keys else NOTHING
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ import msgspec
 
 from otel_loopguard.core.canonical import Unknown, load
 from otel_loopguard.core.form.placeholder import withheld
-from otel_loopguard.core.identifier import bounded
+from otel_loopguard.core.identifier import LONGEST, bounded
 from otel_loopguard.names import REDACTED
 
 from ._record import ABSENT, Record
@@ -55,6 +55,7 @@ _CUT_MARKS: Final = (
 _DEEPEST: Final = 16
 """Levels of a structured value that are searched for cut text."""
 _ELLIPSES: Final = ("...", "…")
+_ENDINGS_OF_CUT: Final = (*_CUT_MARKS, *_ELLIPSES)
 _BRACKETS: Final = frozenset("{[")
 _OPENING: Final = re.compile(r"""\{\s*["']|\[\s*["'\[{]""")
 """How JSON and Python data begin, and hardly any text: `[draft] …` and `{name}` are texts."""
@@ -107,25 +108,29 @@ _NO_FAILURE: Final = Failure(is_error=False, error_type=None, message=None)
 def name_of(value: object) -> str | None:
     """A name or an id as text of bounded length; None for what is empty or no scalar."""
     if isinstance(value, str):
-        return bounded(value) or None
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+        return (value if len(value) <= LONGEST else bounded(value)) or None
+    if value is None or isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, int) else None
 
 
 def first_name(attributes: Mapping[str, object], *keys: str) -> str | None:
     """The first of the keys that holds a name."""
     for key in keys:
-        found = name_of(attributes.get(key))
-        if found is not None:
-            return found
+        if key in attributes:
+            found = name_of(attributes[key])
+            if found is not None:
+                return found
     return None
 
 
 def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
     """The first of the keys that holds a call id, and not the words for not having one."""
     for key in keys:
-        found = name_of(attributes.get(key))
-        if found is not None and found.casefold() not in NO_CALL_ID:
-            return found
+        if key in attributes:
+            found = name_of(attributes[key])
+            if found is not None and found.casefold() not in NO_CALL_ID:
+                return found
     return None
 
 
@@ -296,7 +301,7 @@ def was_cut(value: object, limit: int | None) -> bool:
     if isinstance(value, str):
         if limit is not None and len(value) >= limit:
             return True
-        may_be_cut = len(value) >= _SHORTEST_CUT or value.rstrip().endswith((*_CUT_MARKS, *_ELLIPSES))
+        may_be_cut = len(value) >= _SHORTEST_CUT or value.rstrip().endswith(_ENDINGS_OF_CUT)
         return may_be_cut and _ends_early(value)
     return limit is not None and _fills(value, limit)
 

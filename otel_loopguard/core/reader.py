@@ -176,14 +176,16 @@ class CallReader:
     ) -> ToolCall:
         """The call without its content. ``arguments`` is any value, JSON text, or `ABSENT`; never raises."""
         settings = self.policy.for_tool(tool)
-        scope, tag = self._scope(attributes)
+        scope, tag = self._scope(attributes) if self.policy.scope else (None, "")
         data, canonical = _CUT if truncated else load_and_encode(arguments, settings.arguments)
         if isinstance(canonical, Unknown):
             return ToolCall(
                 tool, None, self._keys.key_id, canonical.reason, call_id=call_id, turn=turn, scope=tag,
                 user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
             )  # fmt: skip
-        group, idempotency = self._group(tool, data, settings, scope)
+        group = idempotency = None
+        if settings.cursor is not None or settings.idempotency_key is not None:
+            group, idempotency = self._group(tool, data, settings, scope)
         words = words_of(data)
         return ToolCall(
             tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id, group=group, idempotency=idempotency,
@@ -321,10 +323,8 @@ class CallReader:
         canonical = data if isinstance(data, Unknown) else encode(data, STRICT)
         return None if isinstance(canonical, Unknown) else self._keys.state(canonical)
 
-    def _scope(self, attributes: Mapping[str, object] | None) -> tuple[bytes | None, str]:
+    def _scope(self, attributes: Mapping[str, object] | None) -> tuple[bytes, str]:
         """The policy's scope values of a call: their canonical object, and a tag that separates histories."""
-        if not self.policy.scope:
-            return None, ""
         held = {name: attributes[name] for name in self.policy.scope if attributes is not None and name in attributes}
         canonical = encode(load(held), STRICT)
         if isinstance(canonical, Unknown):

@@ -73,17 +73,22 @@ def _nested_leaves(data: dict[object, object] | list[object] | tuple[object, ...
 
 def words_of(data: object) -> list[str]:
     """The distinct words among the first `WORD_LIMIT` in the values of plain data: letters and digits, case folded."""
-    texts: list[str] = []
+    said = [leaf for leaf in leaves(data) if leaf is not None and leaf is not True and leaf is not False]
+    text = " ".join(map(str, said))
+    if len(text) > _LONGEST_TEXT:
+        text = " ".join(_beginnings(said))
+    return list(dict.fromkeys(_WORD.findall(text.casefold())[:WORD_LIMIT]))
+
+
+def _beginnings(said: Iterable[object]) -> Iterator[str]:
+    """As much of some scalars as words are looked for in."""
     length = 0
-    for leaf in leaves(data):
-        if leaf is None or leaf is True or leaf is False:
-            continue
-        text = leaf[:_LONGEST_TEXT] if isinstance(leaf, str) else str(leaf)
-        texts.append(text)
+    for one in said:
+        text = one[:_LONGEST_TEXT] if isinstance(one, str) else str(one)
+        yield text
         length += len(text)
         if length > _LONGEST:
-            break
-    return list(dict.fromkeys(_WORD.findall(" ".join(texts).casefold())[:WORD_LIMIT]))
+            return
 
 
 def near(mine: Sequence[int], my_count: int, other: Sequence[int] | frozenset[int], other_count: int) -> bool:

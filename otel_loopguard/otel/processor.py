@@ -196,12 +196,13 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _plain(self, span: Span, span_id: int, end_ns: int) -> None:
         """A span of no family ended, which calls may have ended in."""
-        here = self._spans.last(span, span_id)
-        if self._inner:
-            try:
-                self._nesting.pass_on(here, end_ns)
-            except Exception as error:  # noqa: BLE001
-                self._edge.caught(error)
+        if not self._inner:
+            self._known.pop(span_id, None)
+            return
+        try:
+            self._nesting.pass_on(self._spans.last(span, span_id), end_ns)
+        except Exception as error:  # noqa: BLE001
+            self._edge.caught(error)
 
     def _marked(self, span: Span, span_id: int, context: Context, end_ns: int) -> bool:
         """A span of some family ended, or one that may hold what is redacted."""
