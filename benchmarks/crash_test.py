@@ -33,8 +33,10 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 KEY: Final = "0123456789abcdef" * 4
-LATENESS: Final = 3
-"""Seconds; more than a restart and a retry take."""
+LATENESS: Final = {1: 3}
+"""Seconds by workers; more than a restart and a retry take, where a parent and its workers start one after the other
+and exporters have waited longer and longer meanwhile."""
+LATENESS_OF_MORE: Final = 12
 RUNS: Final = 12
 ONE_OF_THEM: Final = 0.7
 """Of the kills of several workers, those of one alone."""
@@ -54,13 +56,14 @@ class Detector:
 
     def __init__(self, folder: Path, workers: int) -> None:
         self.workers = workers
+        self.lateness = LATENESS.get(workers, LATENESS_OF_MORE)
         self.out = folder / "out.jsonl"
         self.grpc, self.http, self.page = free_port(), free_port(), free_port()
         self._command = [
             sys.executable, "-m", "otel_loopguard", "serve",
             "--grpc-address", f"127.0.0.1:{self.grpc}", "--http-address", f"127.0.0.1:{self.http}",
             "--page-address", f"127.0.0.1:{self.page}", "--state-file", str(folder / "state"),
-            "--json-file", str(self.out), "--lateness", f"{LATENESS}s",
+            "--json-file", str(self.out), "--lateness", f"{self.lateness}s",
             "--workers", str(workers),
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
@@ -182,7 +185,7 @@ def trial(
             time.sleep(chance.uniform(0.05, seconds / max(1, kills)))
             detector.kill(chance)
         sender.join()
-        time.sleep(LATENESS * 2 + 1)
+        time.sleep(detector.lateness * 2 + 1)
         detector.end(signal.SIGTERM)
         for exporter in exporters:
             exporter.shutdown()
