@@ -13,8 +13,8 @@ from .unknown import MAX_BYTES
 __all__ = ["may_be_vast"]
 
 _HOLDERS: Final = frozenset([dict, list, tuple])
-_MOST_HOLDERS: Final = 50_000
-"""Looking at so many takes a twentieth of a second."""
+_MOST_HOLDERS: Final = 20_000
+"""Looking at so many takes some milliseconds."""
 _MOST_ITEMS: Final = MAX_BYTES // 2
 """Every item takes a character, and a comma or bracket after it."""
 
