@@ -46,7 +46,7 @@ def load(value: object) -> object:
     where a float would lose; `Pairs` for an object that names a key twice. A text that is JSON is what it says, any
     other text is itself.
     """
-    return _loaded(value, None if may_be_vast(value) else native_read(value))
+    return _loaded(value, _read_of(value))
 
 
 def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
@@ -57,7 +57,7 @@ def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
 def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes | Unknown]:
     """What `load` and then `encode` give, at less cost than both. Never raises."""
     plan = _plan_of(rules)
-    read = None if may_be_vast(value) else native_read(value)
+    read = _read_of(value)
     found = None
     if read is None or len(read[1]) > MAX_BYTES:
         data = _loaded(value, read)
@@ -105,6 +105,10 @@ _AS_IT_IS: Final = (False, False)
 
 def _fitting(encoded: bytes) -> bytes | Unknown:
     return encoded if len(encoded) <= MAX_BYTES else _TOO_LARGE
+
+
+def _read_of(value: object) -> Read | None:
+    return native_read(value) if type(value) is str or not may_be_vast(value) else None
 
 
 def _loaded(value: object, read: Read | None) -> object:

@@ -101,7 +101,9 @@ class Engine:
         turn = turns.number if turns.open else turns.number + 1
         moment = _moment(history, call, turn, settings)
         before = self._before(history, moment, plan)
-        decision = self._decision(history, before) if decided is None else decided
+        decision = decided
+        if decision is None:
+            decision = self._decision(history, before) if before else _ALLOW
         repeat = 0 if moment.key is None else 1 + history.repeats(moment.key, turn, self.policy.window)
 
         entry = history.add(call, outcome, settings, self.policy.window, moment.key, moment.tool)
@@ -226,6 +228,8 @@ def _progress(entry: Entry, repeat: int) -> Progress:
 
 
 def _verdict(entry: Entry, decision: Decision, new: list[Finding]) -> Verdict:
+    if decision is _ALLOW and not new:
+        return "unknown" if entry.key is None else "allow"
     verdict = verdict_of(decision)
     for finding in new:
         if finding.action == "stop" or (finding.action == "nudge" and verdict == "allow"):

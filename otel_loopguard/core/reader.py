@@ -118,7 +118,10 @@ def _has_payload(data: object) -> bool:
         return isinstance(data, str) and "\n" in data
     for name, value in data.items():
         if isinstance(value, str):
-            if (value and name in _PAYLOADS) or (name not in _ASKING and _says_something(value)):
+            if name in _PAYLOADS:
+                if value:
+                    return True
+            elif ("\n" in value or value[:1] == "{") and name not in _ASKING and _says_something(value):
                 return True
         elif value is not None and (name in _PAYLOADS or _lists_payloads(value)):
             return True

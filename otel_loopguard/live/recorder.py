@@ -152,11 +152,11 @@ class Recorder:
             number = copy_of.number if copy_of.lane is lane else 0
             if copy_of.call.user_message and not call.user_message:
                 call = msgspec.structs.replace(call, user_message=True)
-        taken = Taken(run, lane, number or lane.next_number(), call, outcome)
-        taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
-        if seen.turn_known:
-            taken.turn = lane.turn_number(seen.turn)
-        return taken
+        turn = lane.turn_number(seen.turn) if seen.turn_known else None
+        return Taken(
+            run, lane, number or lane.next_number(), call, outcome, turn,
+            trace_id=seen.trace_id, span_id=seen.span_id, span=seen.span,
+        )  # fmt: skip
 
     @staticmethod
     def _is_first_after_message(seen: Sighting, run: RunState, agent: str) -> bool:

@@ -172,7 +172,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 attributes = attributes_in(span)
                 if self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
                     may_leave = False
-                    may_leave = self._marked(span, span_id, context, end_ns)
+                    may_leave = self._marked(span, span_id, context, end_ns, dict(attributes))
                 elif self._known or self._inner:
                     self._plain(span, span_id, end_ns)
         except Exception as error:  # noqa: BLE001
@@ -204,10 +204,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
-    def _marked(self, span: Span, span_id: int, context: Context, end_ns: int) -> bool:
+    def _marked(self, span: Span, span_id: int, context: Context, end_ns: int, attributes: dict[str, object]) -> bool:
         """A span of some family ended, or one that may hold what is redacted."""
         here = self._spans.last(span, span_id)
-        record = self._reader.record(span, dict(attributes_in(span)), here.ids, end_ns)
+        record = self._reader.record(span, attributes, here.ids, end_ns)
         raw = read(record)
         if raw is not None:
             return self._tool(span, here, record, raw, context)

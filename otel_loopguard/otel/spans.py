@@ -96,7 +96,7 @@ class SpanReader:
         common = self._common
         scope = span.instrumentation_scope
         if common.resource is not span.resource or common.scope is not scope:
-            common = self._common = _common(span)
+            common = self._common = _common(span, common)
         events = events_in(span)
         status = span.status
         return Record(
@@ -129,15 +129,17 @@ def _kind_of(kind: SpanKind) -> Kind:
     return "producer" if kind is SpanKind.PRODUCER else "consumer"
 
 
-def _common(span: ReadableSpan) -> _Common:
+def _common(span: ReadableSpan, before: _Common) -> _Common:
+    """What a span has in common with those that follow; a copy of its resource's attributes is made once."""
+    resource = span.resource
     limits = getattr(span, "_limits", None)
     longest = getattr(limits, "max_span_attribute_length", None)
     scope = span.instrumentation_scope
     return _Common(
-        span.resource,
+        resource,
         scope,
         limits,
-        span.resource.attributes,
+        before.resource_attributes if before.resource is resource else dict(resource.attributes),
         scope.name if scope is not None else "",
         longest if isinstance(longest, int) else None,
     )

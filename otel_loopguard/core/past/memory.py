@@ -115,17 +115,21 @@ class Outcomes:
         return count
 
     def _hold(self, pair: int) -> None:
-        for counts, tag in self._counts(pair):
-            counts[tag] = counts.get(tag, 0) + 1
+        """Count a pair: by its answer, and by its call unless that failed, for then it was not made yet."""
+        answer = pair & 0xFFFFFFFF
+        self._answers[answer] = self._answers.get(answer, 0) + 1
+        if not pair & FAILED:
+            call = pair >> 32
+            self._calls[call] = self._calls.get(call, 0) + 1
 
     def _forget(self, pair: int) -> None:
         del self.pairs[pair]
-        for counts, tag in self._counts(pair):
-            counts[tag] -= 1
-            if not counts[tag]:
-                del counts[tag]
+        _discount(self._answers, pair & 0xFFFFFFFF)
+        if not pair & FAILED:
+            _discount(self._calls, pair >> 32)
 
-    def _counts(self, pair: int) -> tuple[tuple[dict[int, int], int], ...]:
-        """Where a pair counts: a call that failed was not made yet."""
-        answer = (self._answers, pair & 0xFFFFFFFF)
-        return (answer,) if pair & FAILED else (answer, (self._calls, pair >> 32))
+
+def _discount(counts: dict[int, int], tag: int) -> None:
+    counts[tag] -= 1
+    if not counts[tag]:
+        del counts[tag]

@@ -68,6 +68,9 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
 
 
 def _answers_of(entries: list[Entry]) -> int | None:
+    if len(entries) == 1:
+        key, answer = entries[0].key, entries[0].answer
+        return None if key is None or answer is None else tag_of(key, answer)
     total = 0
     for key, answer in {(entry.key, entry.answer) for entry in entries}:
         if key is None or answer is None:

@@ -103,9 +103,14 @@ _SHAPES: Final = (
 
 _SHAPES_OF_ERRORS: Final = (*_SHAPES, _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"))
 
-_HINTS: Final = tuple(dict.fromkeys((shape.word, shape.hint) for shape in _SHAPES))
-_HINTS_OF_ERRORS: Final = tuple(dict.fromkeys((shape.word, shape.hint) for shape in _SHAPES_OF_ERRORS))
-"""Several shapes have the same."""
+
+def _hints(shapes: tuple[_Shape, ...]) -> dict[str, frozenset[Callable[[str], object]]]:
+    """The hints beside each word, once where several shapes have the same."""
+    return {word: frozenset(one.hint for one in shapes if one.word == word) for word in {one.word for one in shapes}}
+
+
+_HINTS: Final = _hints(_SHAPES)
+_HINTS_OF_ERRORS: Final = _hints(_SHAPES_OF_ERRORS)
 
 
 @lru_cache(maxsize=256)
@@ -131,9 +136,12 @@ def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, .
     if rules != "standard":
         return rules != "none"
     lower = text.lower()
-    for word, hint in _HINTS_OF_ERRORS if error else _HINTS:  # noqa: SIM110 - a generator costs twice as much
-        if word in lower and hint(lower):
-            return True
+    hints = _HINTS_OF_ERRORS if error else _HINTS
+    for word in hints:
+        if word in lower:
+            for hint in hints[word]:
+                if hint(lower):
+                    return True
     return False
 
 
