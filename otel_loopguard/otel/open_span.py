@@ -70,6 +70,8 @@ class OpenSpan:
 
     def view(self, spans: OpenSpans) -> View:
         """What a child sees; the same object until something in it changes."""
+        if not self.parent_id:
+            return self.seen_below(None)
         line = [self]
         while line[-1].parent_id and len(line) < MAX_DEPTH:
             parent = spans.get(line[-1].parent_id)
