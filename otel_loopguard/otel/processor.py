@@ -137,8 +137,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _on_ending(self, span: Span) -> None:
         """A span that ended around our `end` (SDK 1.40 and newer): no processor has read it yet."""
-        # Our `end` takes itself away before it ends a span: told without a call, since nearly every span ends by it.
-        if "end" in getattr(span, "__dict__", ()) and span.get_span_context().span_id in self._open:
+        if span.get_span_context().span_id in self._open:
             self._missed(span)
 
     def on_end(self, span: ReadableSpan) -> None:
