@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -53,11 +54,11 @@ def start(service: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 def wait(holds_now: Any) -> bool:  # noqa: ANN401 - a condition
     """Whether it came to hold in time."""
-    until = time.monotonic() + SECONDS
+    pause, until = threading.Event(), time.monotonic() + SECONDS
     while not holds_now():
         if time.monotonic() > until:
             return False
-        time.sleep(0.1)
+        pause.wait(0.1)
     return True
 
 
