@@ -19,7 +19,7 @@ from otel_loopguard.service.intake import Accepted, Answer, Refused
 from otel_loopguard.service.journal import pack_arrivals
 from otel_loopguard.service.partition import Share
 
-__all__ = ["AWAY", "GREETING", "Exchange", "Parcel"]
+__all__ = ["AWAY", "GREETING", "Exchange", "Parcel", "Part"]
 
 _HELLO: Final = 0
 _PARCEL: Final = 1
