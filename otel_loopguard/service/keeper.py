@@ -39,6 +39,8 @@ class Pace:
     """Size of the journal above which states are saved at once."""
     heartbeat: int = 60 * _SECOND
     """How often the time is written where nothing else is."""
+    heartbeat_shared: int = _SECOND
+    """The same while calls wait, where other workers go by their own clocks."""
 
 
 class Keeper:
@@ -86,7 +88,7 @@ class Keeper:
             runtime.roster.unsaved.clear()
             return True
         saving = everything or now - self._saved_at >= self._pace.save_every
-        beat = now - self._beat_at >= self._pace.heartbeat
+        beat = now - self._beat_at >= self._heartbeat()
         if not (data or everything or beat or self._outbox.has_changes or (saving and runtime.roster.unsaved)):
             return True
         urgent = everything or self._journal_bytes > self._pace.journal_bytes
@@ -114,6 +116,11 @@ class Keeper:
             if now - self._cut_at > 10 * self._pace.save_every:
                 self._cut_at, self._journal_bytes = now, self._store.journal_bytes()
         return True
+
+    def _heartbeat(self) -> int:
+        """How old the time that is written may be: a clock that a crash sets back hands calls over late."""
+        shared = self._exchange is not None and self._exchange.share.workers > 1
+        return self._pace.heartbeat_shared if shared and self._runtime.due() is not None else self._pace.heartbeat
 
     def _handed(self) -> int:
         """Up to which time all calls that were handed over have arrived; more may come at the present moment."""
