@@ -24,9 +24,9 @@ _CUT: Final = " ..."
 _TEMPLATE_LIMIT: Final = 4000
 
 _WHAT: Final[Mapping[Kind, str]] = {
-    "identical": "You called `{tool}` {count} times with the same arguments; nothing new came back in between.",
-    "cycle": "You are going round in a circle of {period} steps, now for the {count}. time, ending in `{tool}`; the "
-    "results are the same each time.",
+    "identical": "You called `{tool}` {count} times with the same arguments; one time more gets you no further.",
+    "cycle": "You are going round in a circle of {period} steps, now for the {count}. time, ending in `{tool}`; "
+    "one round more gets you no further.",
     "drift": "You called `{tool}` {count} times in ever new wordings; the answer was the same or nothing each time.",
     "same_error": "`{tool}` failed {count} times with the same error, whatever the arguments.",
     "no_progress": "The last {count} steps brought nothing new.",

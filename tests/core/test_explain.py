@@ -20,7 +20,7 @@ def test_a_nudge_in_full() -> None:
     """What was repeated, how often, what came back, and what remains: tools but the exhausted, a person, the report."""
     words = Words()
     assert words.say(words.nudge, FINDING, TOOLS, "2 hits") == (
-        "[loopguard] You called `search` 2 times with the same arguments; nothing new came back in between.\n"
+        "[loopguard] You called `search` 2 times with the same arguments; one time more gets you no further.\n"
         "The earlier result: 2 hits\n"
         "What remains: widen or change the arguments; use another tool (`browse`); ask a person with `ask_user`; "
         "or call `report_blocked` with what you tried and what you need."
