@@ -16,6 +16,8 @@ from otel_loopguard.errors import PolicyError
     [
         (r"(a+)+$", "exponential"),
         (r"(a*)*b", "exponential"),
+        (r"(a|a)*b", "exponential"),
+        (r"(?:ab|ab)*c", "exponential"),
         (r"(\w+\s?)*$", "exponential"),
         (r"(a|ab|b)*c", "exponential"),
         (r"(?:.|\s)*x", "exponential"),

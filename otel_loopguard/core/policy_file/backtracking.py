@@ -31,6 +31,8 @@ _MOST_STEPS: Final = 50_000
 """Pairs of places that are looked at; a pattern that needs more is taken for a slow one."""
 _MOVES_AT_MOST: Final = 1
 _FEW: Final = 16
+_MANY: Final = 4
+"""Ways that are counted: more than one is too many already."""
 _OTHERS: Final = "\u00e9\u00df\u0130\u0661\u00b7\u2028\u4e2d\U0001f4a1"
 """Characters beyond ASCII that stand for their kinds: letters, digits, signs, blanks."""
 _AT_BEGINNING: Final = ("AT_BEGINNING", "AT_BEGINNING_STRING")
@@ -45,12 +47,16 @@ _Pairs = dict[tuple[int, int], list[tuple[int, int]]]
 
 @dataclass(slots=True)
 class _Part:
-    """A piece of a pattern: the places at which it can begin and end, and whether it can be empty."""
+    """A piece of a pattern: the places at which it can begin and end, and in how many ways it can be empty."""
 
     first: Counter[int] = field(default_factory=Counter)
     """How many ways there are to each."""
     last: Counter[int] = field(default_factory=Counter)
-    empty: bool = True
+    empty: int = 1
+
+
+def _times(ways: Counter[int], by: int) -> Counter[int]:
+    return Counter({place: min(_MANY, count * by) for place, count in ways.items()}) if by else Counter()
 
 
 class _TooMuchError(Exception):
@@ -130,25 +136,25 @@ class _Graph:
         self.held.append(held)
         self.follow.append(Counter())
         here = len(self.held) - 1
-        return _Part(Counter([here]), Counter([here]), empty=False)
+        return _Part(Counter([here]), Counter([here]), empty=0)
 
     def _then(self, one: _Part, other: _Part) -> _Part:
         self._link(one.last, other.first)
-        first = one.first + other.first if one.empty else one.first
-        last = one.last + other.last if other.empty else other.last
-        return _Part(first, last, one.empty and other.empty)
+        first = one.first + _times(other.first, one.empty)
+        last = other.last + _times(one.last, other.empty)
+        return _Part(first, last, min(_MANY, one.empty * other.empty))
 
     def _either(self, parts: list[_Part]) -> _Part:
         first: Counter[int] = Counter()
         last: Counter[int] = Counter()
         for part in parts:
             first, last = first + part.first, last + part.last
-        return _Part(first, last, any(part.empty for part in parts))
+        return _Part(first, last, min(_MANY, sum(part.empty for part in parts)))
 
     def _again(self, part: _Part, *, optional: bool, often: bool) -> _Part:
         if often:
             self._link(part.last, part.first)
-        return _Part(part.first, part.last, part.empty or optional)
+        return _Part(part.first, part.last, min(_MANY, part.empty + optional))
 
     def _link(self, last: Counter[int], first: Counter[int]) -> None:
         for place, ways in last.items():
