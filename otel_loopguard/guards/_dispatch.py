@@ -62,7 +62,7 @@ class Session:
         """The function of a tool; None where there is none of that name."""
         if name in self.tools:
             return self.tools[name]
-        return self.guard.report_blocked if name == REPORT_BLOCKED else None
+        return self.guard.report if name == REPORT_BLOCKED else None
 
 
 def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:

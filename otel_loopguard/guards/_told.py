@@ -96,6 +96,10 @@ class Told:
             self._edge.caught(error)
         return "Recorded. Do not call more tools; tell the user what you tried and what you need."
 
+    def report(self, **said: object) -> str:
+        """`report_blocked` with the arguments as a model wrote them: what is missing or unknown does no harm."""
+        return self.report_blocked(_listed(said.get("tried")), _listed(said.get("needed")))
+
     @staticmethod
     def _worked_on(run_id: str, agent: str) -> None:
         """A call of a run and agent is guarded here."""
@@ -125,3 +129,10 @@ class Told:
         named = around.given_run or bounded(run or "") or around.run_id
         run_id = named or around.agent_call_id or around.conversation_id or ""
         return run_id, trace_id, around.given_agent or around.agent or ""
+
+
+def _listed(said: object) -> list[str]:
+    """A list, or one text alone, as texts; anything else says nothing."""
+    if isinstance(said, str):
+        return [said]
+    return [one for one in said if isinstance(one, str)] if isinstance(said, (list, tuple)) else []

@@ -228,9 +228,6 @@ def _names_of(tools: list[Any]) -> list[str]:
 
 
 def _report_blocked(guard: Guard) -> StructuredTool:
-    def report_blocked(tried: list[str], needed: list[str]) -> str:
-        return guard.report_blocked(tried, needed)
-
     return StructuredTool.from_function(
-        report_blocked, name="report_blocked", description=REPORT_BLOCKED_WORDS, args_schema=dict(REPORT_BLOCKED_SCHEMA)
+        guard.report, name="report_blocked", description=REPORT_BLOCKED_WORDS, args_schema=dict(REPORT_BLOCKED_SCHEMA)
     )

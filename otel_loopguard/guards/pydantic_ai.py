@@ -62,8 +62,8 @@ def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None 
 def report_blocked_tool(guard: Guard) -> Tool[Any]:
     """The tool `report_blocked` for an agent's list of tools."""
 
-    async def report_blocked(tried: list[str], needed: list[str]) -> str:
-        return guard.report_blocked(tried, needed)
+    async def report_blocked(**said: object) -> str:
+        return guard.report(**said)
 
     return Tool.from_schema(report_blocked, "report_blocked", REPORT_BLOCKED_WORDS, dict(REPORT_BLOCKED_SCHEMA))
 

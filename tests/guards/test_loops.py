@@ -304,6 +304,15 @@ def test_the_report_is_named_where_it_is_offered(*, is_offered: bool) -> None:
     assert process.live.counters.total(names.BLOCKED_REPORTS) == 1
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"tried": "x"}, {"needed": ["tool: y"], "why": "z"}, {"tried": None, "needed": 3}, {"tried": [1, {}]}]
+)
+def test_a_report_is_taken_whatever_the_model_wrote_in_it(said: dict[str, object]) -> None:
+    """What is missing, unknown or of another type does no harm."""
+    uses = ToolUses(guard_for(process_for()), search(), report_blocked=True)
+    assert texts(uses.answer([use("report_blocked", said)]))[0].startswith("Recorded.")
+
+
 def test_an_agents_own_tool_of_that_name_is_its_own() -> None:
     """`report_blocked` of the application is called, not ours."""
     uses = ToolUses(guard_for(process_for()), {"report_blocked": lambda **_: "own"})
