@@ -25,6 +25,9 @@ _STEPS: Final = 1024
 _READS: Final = 256
 """Reads remembered of a step."""
 
+_DISPATCHED_WITHIN_NS: Final = 1_000_000_000
+"""What is dispatched at all is so within this time of its decision."""
+
 _Whose = tuple[str, str, str]
 """Run, agent, scope."""
 
@@ -134,8 +137,13 @@ def in_flight_of(live: Live) -> InFlight:
 
 
 def _is_given_up(held: Call, asked: Call) -> bool:
-    """A call that was never dispatched, as another one of its decision raised: its agent is at a later decision."""
+    """A call that was never dispatched, as another one of its decision raised: its agent is at a later decision.
+
+    Not one of a moment ago: two decisions at the same time come before the first of them is dispatched.
+    """
     one, other = held.guarded, asked.guarded
     if held.is_started or one is None or other is None or one.lane is not other.lane:
+        return False
+    if (other.call.start_ns or 0) - (one.call.start_ns or 0) < _DISPATCHED_WITHIN_NS:
         return False
     return None not in {one.call.turn, other.call.turn} and one.call.turn != other.call.turn

@@ -123,6 +123,26 @@ def test_the_same_write_at_once_runs_once() -> None:
     assert all("Not run" in text for text in texts[1:])
 
 
+def test_the_same_write_of_two_decisions_at_once_runs_once() -> None:
+    """Two responses of one conversation that are answered together: the write of the first is on its way."""
+    ran = []
+
+    async def refund(order: str) -> str:
+        ran.append(order)
+        await asyncio.sleep(0)
+        return "refunded"
+
+    uses = ToolUses(guard_for(process_for()), {"refund": refund})
+
+    async def both() -> list[str]:
+        answered = await asyncio.gather(*(uses.answer_async([use("refund", order="A1")]) for _ in range(2)))
+        return [one.content[0]["content"] for one in answered]
+
+    first, second = asyncio.run(both())
+    assert ran == ["A1"]
+    assert (first, "Not run" in second) == ("refunded", True)
+
+
 def test_a_write_that_failed_for_sure_may_be_sent_again() -> None:
     """The end of a write closes it: what comes then is the engine's to judge."""
     guard = guard_for(process_for())
