@@ -153,7 +153,9 @@ LOGS: Final[dict[str, Callable[[str, str], ExportLogsServiceRequest]]] = {
 }
 
 
-def metric_with(run: str, point: dict[str, Any], exemplar: dict[str, Any]) -> ExportMetricsServiceRequest:
+def metric_with(
+    run: str, point: dict[str, Any], exemplar: dict[str, Any], metadata: dict[str, Any] | None = None
+) -> ExportMetricsServiceRequest:
     """A request with a sum and a histogram; the run tells them from others by their names."""
     example = Exemplar(time_unix_nano=START, as_double=1, filtered_attributes=pairs(exemplar))
     number = NumberDataPoint(time_unix_nano=START, as_int=1, attributes=pairs(point), exemplars=[example])
@@ -165,6 +167,8 @@ def metric_with(run: str, point: dict[str, Any], exemplar: dict[str, Any]) -> Ex
         Metric(name=run, sum=Sum(data_points=[number], aggregation_temporality=how, is_monotonic=True)),
         Metric(name=run, histogram=Histogram(data_points=[kept], aggregation_temporality=how)),
     ]
+    for metric in metrics:
+        metric.metadata.extend(pairs(metadata or {}))
     return ExportMetricsServiceRequest(
         resource_metrics=[ResourceMetrics(scope_metrics=[ScopeMetrics(metrics=metrics)])]
     )
@@ -174,6 +178,8 @@ METRICS: Final[dict[str, Callable[[str, str], ExportMetricsServiceRequest]]] = {
     "an attribute": lambda run, canary: metric_with(run, {"question": canary}, {}),
     "a map in an attribute": lambda run, canary: metric_with(run, {"gen_ai.tool.name": {"x": canary}}, {}),
     "an example": lambda run, canary: metric_with(run, {}, {"question": canary}),
+    "what is said of a metric": lambda run, canary: metric_with(run, {}, {}, {"gen_ai.tool.name": canary}),
+    "a map of what is said of it": lambda run, canary: metric_with(run, {}, {}, {"a": {"b": [canary]}}),
 }
 
 
@@ -230,6 +236,21 @@ def test_no_content_of_a_metric_passes(behind: Gateway, place: str, protocol: Pr
     until(lambda: [one.name for one in behind.backend.metrics()].count(run) == 2, run)
     for receiver in (behind.backend, behind.gateway):
         assert canary.encode() not in receiver.written()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_long_value_takes_no_neighbour_with_it(behind: Gateway, protocol: Protocol) -> None:
+    """What is kept is cut to 4,096 bytes, so that no span is larger than a whole request may be."""
+    (long, _), (small, _) = ids(), ids()
+    message = trace_with(long, attribute("gen_ai.agent.name", "x" * 2_500_000))
+    message.MergeFrom(trace_with(small, attribute("gen_ai.agent.name", "y")))
+    behind.gateway.send(message, protocol)
+    for receiver in (behind.backend, behind.detector):
+        wait_for_span(receiver, small)
+        wait_for_span(receiver, long)
+        (name,) = [one.attributes["gen_ai.agent.name"] for one in receiver.spans()
+                   if one.attributes.get("loopguard.run.id") == long]  # fmt: skip
+        assert name == "x" * 4096
 
 
 def test_every_kind_of_metric_passes(behind: Gateway) -> None:
