@@ -74,7 +74,9 @@ def test_recipes_that_go_together_are_valid(tmp_path: Path, recipes: list[str]) 
     authority = Authority(tmp_path)
     certificate, key = authority.sign("server")
     held = {"TLS_CERT_FILE": str(certificate), "TLS_KEY_FILE": str(key), "TLS_CLIENT_CA_FILE": str(authority.path)}
-    told = validate(tmp_path, *recipes, OTLP_TOKEN="t" * 32, **held)
+    token = tmp_path / "token"
+    token.write_text("t" * 32)
+    told = validate(tmp_path, *recipes, OTLP_TOKEN_FILE=str(token), **held)
     assert (told.returncode, told.stderr) == (0, "")
 
 
