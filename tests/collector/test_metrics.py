@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.message import Message
 
 from tests.support.collector import Collector, until
-from tests.support.spans import annotated, logs, raw, traces
+from tests.support.spans import annotated, logs, pairs, raw, traces
 
 FINDING = {
     "loopguard.run.id": "r",
@@ -19,6 +19,7 @@ FINDING = {
     "gen_ai.tool.name": "search",
     "gen_ai.agent.name": "researcher",
 }
+WANTED = {"loopguard_collector_tool_calls_total", "loopguard_collector_runs_total"}
 END = {"gen_ai.agent.name": "researcher", "loopguard.run.progressed": False, "loopguard.run.calls": 9}
 AGENT = {"gen_ai.agent.name": "researcher"}
 FOUND = (
@@ -132,3 +133,22 @@ def test_the_collector_counts_itself(tmp_path: Path) -> None:
         collector.send(traces([annotated("r", 1), annotated("r", 2)]))
         accepted = [value for name, value in collector.telemetry().items() if "receiver_accepted_spans" in name]
     assert accepted == [2]
+
+
+@pytest.mark.parametrize("recipes", [["metrics.yaml"], ["metrics.yaml", "gateway.yaml"]], ids="+".join)
+def test_a_label_is_a_short_text(tmp_path: Path, recipes: list[str]) -> None:
+    """Nothing nested and no long text comes to the page, and no text in the place of a number to any log."""
+    call = annotated("r", 1, **{"loopguard.repeat.count": "canary-1"})
+    for name, value in (("gen_ai.tool.name", {"x": "canary-2"}), ("gen_ai.agent.name", ["canary-3"])):
+        kept = [pair for pair in call.attributes if pair.key != name]
+        del call.attributes[:]
+        call.attributes.extend([*kept, *pairs({name: value})])
+    end = {"gen_ai.agent.name": "a" * 5000, "loopguard.run.calls": "canary-4", "loopguard.run.progressed": True}
+    with Collector(tmp_path, *recipes) as collector:
+        collector.send(traces([call]), "grpc")
+        collector.send(logs([("loopguard.run.end", end)]), "http")
+        until(lambda: {name.partition("{")[0] for name in collector.rates()} >= WANTED, "both are counted")
+        page = "\n".join(collector.rates())
+        assert "canary" not in page
+        assert 'gen_ai_agent_name="' + "a" * 256 + '"' in page
+    assert "canary" not in collector.log.read_text()
