@@ -6,8 +6,9 @@ Not a receiver and not the detector: it is given bytes and knows the policy and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -27,6 +28,7 @@ from otel_loopguard.service.flood import (
 )
 from otel_loopguard.service.intake import Request
 from otel_loopguard.stream.glance import Glance
+from otel_loopguard.stream.mended import mended
 from otel_loopguard.stream.otlp import log_records, resource_attributes, span_record
 from otel_loopguard.stream.otlp_json import records
 from otel_loopguard.stream.reader import Ending, RecordReader, read_ending, service_of
@@ -34,6 +36,8 @@ from otel_loopguard.stream.trace import Span, placed_alone
 from otel_loopguard.stream.trace_request import Holder, TraceRequest, trace_request
 
 __all__ = ["OWN_SERVICE", "MalformedError", "Read", "Reading", "TooManyError"]
+
+_Parsed = TypeVar("_Parsed")
 
 OWN_SERVICE: Final = "otel-loopguard"
 """Service name of what the detector itself sends: it must not hear its own voice."""
@@ -152,20 +156,25 @@ def _count(read: Read, items: int) -> None:
 
 
 def _decoded(request: Request) -> TraceRequest:
-    try:
-        found = trace_request(request.body)
-    except DecodeError:
-        raise MalformedError("the body is no protobuf message of OTLP traces") from None
+    found = _parsed(request.body, "traces", trace_request)
     if len(request.body) > UNCOUNTED:
         refuse_span_flood(found.resource_spans)
     return found
 
 
+def _parsed(body: bytes, signal: Literal["traces", "logs"], parse: Callable[[bytes], _Parsed]) -> _Parsed:
+    """The message; one text that is no UTF-8 must not take all that came with it."""
+    with suppress(DecodeError):
+        return parse(body)
+    right = mended(body, signal)
+    with suppress(DecodeError):
+        if right is not None:
+            return parse(right)
+    raise MalformedError(f"the body is no protobuf message of OTLP {signal}")
+
+
 def _logs(request: Request) -> Iterator[Record]:
-    try:
-        found = ExportLogsServiceRequest.FromString(request.body)
-    except DecodeError:
-        raise MalformedError("the body is no protobuf message of OTLP logs") from None
+    found = _parsed(request.body, "logs", ExportLogsServiceRequest.FromString)
     if len(request.body) > UNCOUNTED:
         refuse_log_flood(found.resource_logs)
     return log_records(found)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from otel_loopguard.conventions import MARKERS
@@ -13,7 +16,7 @@ from otel_loopguard.core.policy import Policy
 from otel_loopguard.runtimes import Arrival
 from otel_loopguard.service.intake import Request
 from otel_loopguard.service.journal import pack_arrivals, unpack_arrivals
-from otel_loopguard.service.reading import OWN_SERVICE, Reading, TooManyError
+from otel_loopguard.service.reading import OWN_SERVICE, MalformedError, Reading, TooManyError
 from otel_loopguard.stream.otlp import trace_records
 from otel_loopguard.stream.reader import RecordReader
 from otel_loopguard.stream.trace import placed_alone
@@ -171,3 +174,36 @@ def test_a_large_request_of_real_spans_is_read() -> None:
     message = request(traces(spans))
     assert len(message.body) > 1 << 20
     assert len(reading().read(message).spans) == 4000
+
+
+@pytest.mark.parametrize("place", [b"search", b"execute_tool", b"string-1", b"gen_ai.tool.name", b"resource-1"])
+def test_a_text_that_is_no_utf_8_takes_nothing_with_it(place: bytes) -> None:
+    """Its bytes are replaced, wherever they stand, and every call of the request is read."""
+    message = traces([annotated("run", 1), raw("run", 2, {"q": "string-1"}, []), annotated("run", 3)])
+    message.resource_spans[0].resource.attributes.add(key="a").value.string_value = "resource-1"
+    body = message.SerializeToString()
+    broken = body.replace(place, place[:-1] + b"\xff", 1)
+    assert broken != body
+    found = reading().read(Request("", "traces", is_json=False, body=broken)).spans
+    assert len(found) == 3
+    found = reading().read(Request("", "traces", is_json=False, body=body)).spans
+    assert [one.call is not None for one in found] == [True] * 3
+
+
+def test_a_log_record_that_is_no_utf_8_takes_nothing_with_it() -> None:
+    """The end of a run beside it is read."""
+    message = logs([("some.event", {"text": "string-1"}), ("loopguard.run.end", {"loopguard.run.id": "run"})])
+    body = message.SerializeToString().replace(b"string-1", b"string-\xff")
+    assert len(reading().read(Request("", "logs", is_json=False, body=body)).endings) == 1
+
+
+@given(st.binary(max_size=200), st.sampled_from(["traces", "logs"]), st.integers(0, 400), st.integers(0, 255))
+def test_whatever_comes_is_read_or_refused(noise: bytes, signal: Any, at: int, byte: int) -> None:  # noqa: ANN401
+    """Any bytes, and a request with one byte changed: nothing but `MalformedError` is raised."""
+    whole = bytearray(traces(SPANS).SerializeToString())
+    whole[at % len(whole)] = byte
+    for body in (noise, bytes(whole)):
+        try:
+            reading().read(Request("", signal, is_json=False, body=body))
+        except MalformedError:
+            continue
