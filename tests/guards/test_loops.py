@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import json
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -164,8 +165,10 @@ def test_an_exception_waits_for_the_calls_beside_it(error: type[BaseException]) 
         raise error("secret")
 
     uses = ToolUses(guard_for(process_for()), {"slow": slow, "fail": fail})
-    with pytest.raises(error, match="secret"):
+    with pytest.raises(error) as raised:
         answered(uses, [use("slow"), use("fail")])
+    is_new = error is asyncio.CancelledError and sys.version_info < (3, 11)  # asyncio made another one, without words
+    assert str(raised.value) == ("" if is_new else "secret")
     assert order == ["fail", "slow"]
     assert texts(uses.interrupted) == ["done", f"The tool failed: `{error.__qualname__}`."]
 
