@@ -239,8 +239,8 @@ def test_no_content_of_a_metric_passes(behind: Gateway, place: str, protocol: Pr
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_long_value_takes_no_neighbour_with_it(behind: Gateway, protocol: Protocol) -> None:
-    """What is kept is cut to 4,096 bytes, so that no span is larger than a whole request may be."""
+def test_a_long_text_takes_no_neighbour_with_it(behind: Gateway, protocol: Protocol) -> None:
+    """A text in an attribute is cut to 4,096 bytes, so that it makes no span larger than a request may be."""
     (long, _), (small, _) = ids(), ids()
     message = trace_with(long, attribute("gen_ai.agent.name", "x" * 2_500_000))
     message.MergeFrom(trace_with(small, attribute("gen_ai.agent.name", "y")))
