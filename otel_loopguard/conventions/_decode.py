@@ -10,7 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,10 +19,11 @@ from otel_loopguard.core.form.placeholder import withheld
 from otel_loopguard.core.identifier import LONGEST, bounded
 from otel_loopguard.names import REDACTED
 
+from ._json_text import Json
 from ._record import ABSENT, Record
 
 __all__ = [
-    "NO_CALL_ID", "Failure", "Json", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name",
+    "NO_CALL_ID", "Failure", "ToolMessage", "call_id_of", "elements", "failure", "first_content", "first_name",
     "is_hidden", "is_schema", "members", "name_of", "plain", "python_value", "result_of", "tool_message", "unwrapped",
     "was_cut",
 ]  # fmt: skip
@@ -80,16 +81,10 @@ _MESSAGE_CALL_ID: Final = re.compile(r" tool_call_id='([^']*)'")
 _MESSAGE_IDS: Final = re.compile(r" (?:tool_call_)?id='[^']*'")
 
 
-class Json(str):
-    """JSON text of an object or a list, to tell it from a text that only looks like it."""
-
-    __slots__ = ()
-
-
 class ToolMessage(NamedTuple):
     """A LangChain `ToolMessage` without its ids, which would make no two results equal."""
 
-    content: object
+    content: Any
     call_id: str | None
     is_error: bool
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -153,8 +153,8 @@ class Convention(Protocol):
     """One instrumentation family. No convention knows another; the order is the tuple in the package."""
 
     name: str
-    content: ContentKeys
-    markers: frozenset[str]
+    content: ClassVar[ContentKeys]
+    markers: ClassVar[frozenset[str]]
     """Attribute keys: a record with none of them (over all families) is none of ours, told by one set operation."""
     names: tuple[str, ...]
     """Prefixes of record names that this family reads without a marker attribute."""

@@ -7,7 +7,7 @@ Not the spans of the frameworks that start it. What it says of a call is little 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import (
     call_id_of,
@@ -41,7 +41,7 @@ class ClaudeCode:
     """The family."""
 
     name = "claude_code"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([
             _INPUT, _PARAMETERS, "full_command", "bash_command", "file_path", "tool_output", "tool_response",
             "new_context",
@@ -50,7 +50,7 @@ class ClaudeCode:
         events=frozenset(["output", "content", "diff", "input", _INPUT]),
         messages=frozenset(["user_prompt", "new_context", "response.model_output", "system_prompt"]),
     )  # fmt: skip
-    markers = frozenset(["tool_name", "tool_use_id"])
+    markers: ClassVar[frozenset[str]] = frozenset(["tool_name", "tool_use_id"])
     names: tuple[str, ...] = (_PREFIX,)
 
     def read(self, record: Record) -> RawCall | None:

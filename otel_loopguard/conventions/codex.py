@@ -5,7 +5,7 @@ Not its trace events of the same name, which hold only lengths.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import call_id_of, failure, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -20,12 +20,12 @@ class Codex:
     """The family."""
 
     name = "codex"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset(["arguments", "output"]),
         events=frozenset(["arguments", "output"]),
         messages=frozenset(["prompt"]),
     )
-    markers = frozenset(["call_id"])
+    markers: ClassVar[frozenset[str]] = frozenset(["call_id"])
     names: tuple[str, ...] = ("codex.",)
 
     def read(self, record: Record) -> RawCall | None:

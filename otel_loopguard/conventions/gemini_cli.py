@@ -7,7 +7,7 @@ conventions have messages.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import call_id_of, elements, failure, first_name, members, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -26,11 +26,11 @@ class GeminiCli:
     """The family."""
 
     name = "gemini_cli"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset(["function_args", _REQUEST, _ANSWER]),
         messages=frozenset(["prompt", "request_text", "response_text"]),
     )
-    markers = frozenset(["function_name", "gen_ai.operation.name"])
+    markers: ClassVar[frozenset[str]] = frozenset(["function_name", "gen_ai.operation.name"])
     names: tuple[str, ...] = (_CALL,)
 
     def read(self, record: Record) -> RawCall | None:

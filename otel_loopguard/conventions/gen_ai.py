@@ -6,7 +6,7 @@ Not what single packages do beside them: those have a file each and are asked fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from ._decode import (
     call_id_of,
@@ -45,7 +45,7 @@ class GenAi:
     """The conventions themselves."""
 
     name = "gen_ai"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([*_ARGUMENTS, *_RESULTS]),
         only_tool=frozenset([*_ARGUMENTS, *_RESULTS]),
         events=frozenset(["content", "message", "tool.result", "gen_ai.prompt", "gen_ai.completion",
@@ -59,7 +59,9 @@ class GenAi:
         ]),
         message_prefixes=("gen_ai.prompt.", "gen_ai.completion."),
     )  # fmt: skip
-    markers = frozenset(["gen_ai.operation.name", *_ARGUMENTS, *_CALL_IDS, "gen_ai.agent.call.id"])
+    markers: ClassVar[frozenset[str]] = frozenset(
+        ["gen_ai.operation.name", *_ARGUMENTS, *_CALL_IDS, "gen_ai.agent.call.id"]
+    )
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

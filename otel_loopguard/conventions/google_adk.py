@@ -7,7 +7,7 @@ model spans.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import failure, first_content, members, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -29,12 +29,12 @@ class GoogleAdk:
     """The family."""
 
     name = "google_adk"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([_ARGUMENTS, _RESPONSE, _REQUEST, "gcp.vertex.agent.llm_response", "gcp.vertex.agent.data"]),
         only_tool=frozenset([_ARGUMENTS, _RESPONSE]),
         messages=frozenset([_REQUEST, "gcp.vertex.agent.llm_response", "gcp.vertex.agent.data"]),
     )
-    markers = frozenset([_ARGUMENTS, _REQUEST, "gcp.vertex.agent.event_id"])
+    markers: ClassVar[frozenset[str]] = frozenset([_ARGUMENTS, _REQUEST, "gcp.vertex.agent.event_id"])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

@@ -5,7 +5,7 @@ Not the single span for all calls of a step that older versions write: it names 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import failure, members, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -23,7 +23,7 @@ class Haystack:
     """The family."""
 
     name = "haystack"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([_INPUT, _OUTPUT]),
         only_tool=frozenset([_INPUT, _OUTPUT]),
         messages=frozenset([
@@ -32,7 +32,7 @@ class Haystack:
             "haystack.pipeline.input_data", "haystack.pipeline.output_data",
         ]),
     )  # fmt: skip
-    markers = frozenset([_TOOL])
+    markers: ClassVar[frozenset[str]] = frozenset([_TOOL])
     names: tuple[str, ...] = ("haystack.agent.",)
 
     def read(self, record: Record) -> RawCall | None:

@@ -5,7 +5,7 @@ Not its view of other instrumentations' spans, which stay as they are.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import (
     failure,
@@ -35,12 +35,12 @@ class Langfuse:
     """The family."""
 
     name = "langfuse"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([_INPUT, _OUTPUT, _STATUS]),
         messages=frozenset(["langfuse.trace.input", "langfuse.trace.output",
                             "langfuse.experiment.item.expected_output"]),
     )  # fmt: skip
-    markers = frozenset([_TYPE])
+    markers: ClassVar[frozenset[str]] = frozenset([_TYPE])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

@@ -7,7 +7,7 @@ reads the loop event of a call that left no span, and annotated spans whose othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -24,8 +24,8 @@ class Loopguard:
     """The overlay."""
 
     name = "loopguard"
-    content = ContentKeys()
-    markers = frozenset([own.RUN_ID, own.SEQUENCE, own.VERDICT, own.FINDING_SEQUENCE])
+    content: ClassVar[ContentKeys] = ContentKeys()
+    markers: ClassVar[frozenset[str]] = frozenset([own.RUN_ID, own.SEQUENCE, own.VERDICT, own.FINDING_SEQUENCE])
     names: tuple[str, ...] = (own.FINDING,)
 
     def read(self, record: Record) -> RawCall | None:

@@ -6,7 +6,7 @@ the framework's span around it has the model's.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import call_id_of, failure, first_content, members, name_of, python_value, result_of, was_cut
 from ._record import ContentKeys, RawCall, Record, Role
@@ -26,8 +26,8 @@ class Mcp:
     """The family."""
 
     name = "mcp"
-    content = ContentKeys()
-    markers = frozenset([_METHOD])
+    content: ClassVar[ContentKeys] = ContentKeys()
+    markers: ClassVar[frozenset[str]] = frozenset([_METHOD])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

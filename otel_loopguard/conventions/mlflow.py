@@ -5,7 +5,7 @@ Not its traces in its own store: only spans that reach a processor or an exporte
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import failure, first_name, members, name_of, python_value, result_of, tool_message, unwrapped, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -22,12 +22,12 @@ class MLflow:
     """The family."""
 
     name = "mlflow"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([_INPUTS, _OUTPUTS]),
         events=frozenset(["mlflow.chunk.value"]),
         messages=frozenset(["mlflow.traceInputs", "mlflow.traceOutputs", "mlflow.trace.intermediate_outputs"]),
     )
-    markers = frozenset([_TYPE])
+    markers: ClassVar[frozenset[str]] = frozenset([_TYPE])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

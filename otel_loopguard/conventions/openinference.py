@@ -7,10 +7,9 @@ with some and the call's arguments with others, and stays readable where `input.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ._decode import (
-    Json,
     call_id_of,
     elements,
     failure,
@@ -26,6 +25,7 @@ from ._decode import (
     unwrapped,
     was_cut,
 )
+from ._json_text import Json
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
 
 __all__ = ["OpenInference"]
@@ -46,7 +46,7 @@ class OpenInference:
     """The family."""
 
     name = "openinference"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset(["input.value", "output.value", "tool.parameters", "tool_call.function.arguments"]),
         only_tool=frozenset(["tool.parameters", "tool_call.function.arguments"]),
         events=frozenset(["input.value", "output.value"]),
@@ -62,7 +62,7 @@ class OpenInference:
             "embedding.embeddings.", "message.", "message_content.",
         ),
     )  # fmt: skip
-    markers = frozenset([_KIND])
+    markers: ClassVar[frozenset[str]] = frozenset([_KIND])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:
@@ -118,7 +118,7 @@ def _kind(attributes: Mapping[str, object]) -> str | None:
 
 
 class _Answer(NamedTuple):
-    content: object
+    content: Any
     call_id: str | None = None
     is_error: bool = False
 

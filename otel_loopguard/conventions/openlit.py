@@ -5,7 +5,7 @@ Not its tool spans as such; their arguments are Python text, which the conventio
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import call_id_of, failure, first_content, members, name_of, python_value, result_of, was_cut
 from ._record import ContentKeys, RawCall, Record, Role
@@ -25,7 +25,7 @@ class OpenLit:
     """The family."""
 
     name = "openlit"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([
             _MCP_ARGUMENTS, *_MCP_RESULTS, _MCP_PARAMS, "mcp.request.payload", "mcp.response.payload",
             "mcp.error.message", "mcp.error.data", "gen_ai.tool.args", "gen_ai.agent.action.tool_input",
@@ -45,7 +45,7 @@ class OpenLit:
         ]),
         events=frozenset(["gen_ai.content.prompt", "gen_ai.content.completion"]),
     )  # fmt: skip
-    markers = frozenset([_TOOL, "telemetry.sdk.name"])
+    markers: ClassVar[frozenset[str]] = frozenset([_TOOL, "telemetry.sdk.name"])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

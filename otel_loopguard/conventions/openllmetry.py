@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ._decode import (
     call_id_of,
@@ -45,7 +45,7 @@ class OpenLLMetry:
     """The family."""
 
     name = "openllmetry"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([
             "traceloop.entity.input", "traceloop.entity.output", "mcp.request.argument", "mcp.response.value",
         ]),
@@ -58,7 +58,7 @@ class OpenLLMetry:
         ]),
         message_prefixes=("traceloop.prompt.template_variables.",),
     )  # fmt: skip
-    markers = frozenset([_KIND, "gen_ai.tool.call.arguments", "llm.request.type"])
+    markers: ClassVar[frozenset[str]] = frozenset([_KIND, "gen_ai.tool.call.arguments", "llm.request.type"])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:
@@ -123,12 +123,12 @@ class OpenLLMetry:
 
 
 class _Asked(NamedTuple):
-    arguments: object
+    arguments: Any
     call_id: str | None = None
 
 
 class _Answer(NamedTuple):
-    content: object
+    content: Any
     call_id: str | None = None
     is_error: bool = False
     tool: str = ""

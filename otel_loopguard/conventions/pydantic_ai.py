@@ -5,6 +5,8 @@ Not its newer ones (3 to 6), which follow the gen-AI conventions and carry run, 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ._decode import failure, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
 
@@ -15,12 +17,12 @@ class PydanticAi:
     """The family."""
 
     name = "pydantic_ai"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset(["tool_arguments", "tool_response"]),
         only_tool=frozenset(["tool_arguments", "tool_response"]),
         messages=frozenset(["all_messages_events", "pydantic_ai.all_messages", "final_result", "events"]),
     )
-    markers = frozenset(["tool_arguments", "tool_response"])
+    markers: ClassVar[frozenset[str]] = frozenset(["tool_arguments", "tool_response"])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

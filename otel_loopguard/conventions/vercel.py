@@ -5,7 +5,7 @@ Not the spans of its newer package, which follow the gen-AI conventions.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from ._decode import call_id_of, failure, first_name, name_of, python_value, result_of, was_cut
 from ._record import ABSENT, ContentKeys, RawCall, Record, Role
@@ -30,7 +30,7 @@ class Vercel:
     """The family."""
 
     name = "vercel"
-    content = ContentKeys(
+    content: ClassVar[ContentKeys] = ContentKeys(
         tool=frozenset([_ARGUMENTS, _RESULT]),
         only_tool=frozenset([_ARGUMENTS, _RESULT]),
         messages=frozenset([
@@ -39,7 +39,7 @@ class Vercel:
             "ai.value", "ai.values", "ai.documents", "ai.embedding", "ai.embeddings",
         ]),
     )  # fmt: skip
-    markers = frozenset([_OPERATION, "ai.toolCall.name"])
+    markers: ClassVar[frozenset[str]] = frozenset([_OPERATION, "ai.toolCall.name"])
     names: tuple[str, ...] = ()
 
     def read(self, record: Record) -> RawCall | None:

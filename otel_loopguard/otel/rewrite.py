@@ -83,7 +83,7 @@ def _length(value: Value) -> int:
     return len(value) if isinstance(value, str) else 0
 
 
-class UnwritableError(RuntimeError):
+class UnwritableError(Exception):
     """The installed SDK keeps a span's events, attributes or status where we do not reach them."""
 
 

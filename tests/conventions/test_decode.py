@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from otel_loopguard.conventions import ABSENT, Event, Record, read, role
 from otel_loopguard.conventions._decode import (
-    Json,
     elements,
     is_hidden,
     is_schema,
@@ -24,6 +23,7 @@ from otel_loopguard.conventions._decode import (
     unwrapped,
     was_cut,
 )
+from otel_loopguard.conventions._json_text import Json
 from otel_loopguard.core.canonical import Unknown, encode, load
 from otel_loopguard.core.policy import STRICT
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 if sys.version_info >= (3, 11):
-    from re import _parser as parser
+    from re import _parser as parser  # type: ignore[attr-defined]  # the compiler checks with the running Python's rules
 else:
     import sre_parse as parser
 
