@@ -15,7 +15,7 @@ from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ToolPolicy
 from .reading.answer import finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
-from .reading.category import category_of
+from .reading.category import category_of, is_category
 from .reading.command import works_in_silence
 from .reading.comparison import compared
 from .reading.message import message_key, message_shape
@@ -278,7 +278,12 @@ class CallReader:
     def _message(
         self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None
     ) -> tuple[str | None, str | None]:
-        """Fingerprints of the message's key and shape; None where the message has no words."""
+        """Fingerprints of the message's key and shape; None where the message has no words.
+
+        An exception without a text still has its type, and that is its key; a mere category is not.
+        """
+        if is_wordless(text) and error_type and not is_category(error_type):
+            return self._keys.error(f"{error_type}\n".encode("utf-8", "surrogatepass")), None
         if is_wordless(text) or finds_nothing(text):
             return None, None
         loaded = load(arguments)

@@ -13,7 +13,7 @@ from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Sighting
 
-__all__ = ["Allow", "Call", "Nudge", "Refuse", "Twin", "message_of", "text_of", "with_words"]
+__all__ = ["Allow", "Call", "Nudge", "Refuse", "Twin", "text_of", "with_words"]
 
 
 @dataclass(slots=True, eq=False)
@@ -73,14 +73,6 @@ class Refuse:
     call: Call
     text: str = field(repr=False)
     stop: LoopDetected | None = None
-
-
-def message_of(error: BaseException) -> str:
-    """An exception's text; empty where it has none to give, since it may raise when it is asked."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the host's exception goes on, not this one
-        return ""
 
 
 def text_of(value: object) -> str:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import LoopDetected
 
-from ._answer import Allow, Call, Nudge, Refuse, message_of, text_of, with_words
+from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
+from ._failure import error_type_of, message_of
 from ._guard import Guard
 from ._step import current_step, new_step
 
@@ -181,7 +182,8 @@ def _failed(session: Session, call: Asked, held: Call, error: BaseException) -> 
         except BaseException as another:  # noqa: BLE001 - the application's own way to end
             raised = another
         else:
-            after = session.guard.after(held, text, is_error=True, error_type=name, error_message=message_of(error))
+            kind, message = error_type_of(error), message_of(error)
+            after = session.guard.after(held, text, is_error=True, error_type=kind, error_message=message)
             return Answer(call, _told(text, after), is_error=True)
     session.guard.failed(held, error)
     return Answer(call, f"The tool failed: `{name}`.", is_error=True, raised=raised)

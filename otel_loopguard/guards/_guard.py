@@ -44,8 +44,9 @@ from otel_loopguard.live import (
     surroundings_of,
 )
 
-from ._answer import Allow, Call, Nudge, Refuse, Twin, message_of
+from ._answer import Allow, Call, Nudge, Refuse, Twin
 from ._checkpoint import denied, in_flight, loop_detected, stopped
+from ._failure import error_type_of, message_of
 from ._in_flight import in_flight_of
 from ._kept import Kept
 from ._speech import Speech
@@ -321,10 +322,11 @@ class Guard(Told):
     def failed(self, call: Call, error: BaseException) -> None:
         """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
 
-        A call that was broken off may have taken effect: of a declared write nobody knows. It is broken off by whatever
-        is no `Exception`: the end of the process, of a coroutine, of a task.
+        A declared write may have taken effect unless the exception says that it was rejected: `PermissionError`,
+        `FileNotFoundError`, `ValueError` and what is derived from them, an HTTP status from 400 to 499. It may have,
+        too, where it was broken off by what is no `Exception`: the end of the process, of a coroutine, of a task.
         """
-        kind = type(error).__qualname__ if isinstance(error, Exception) else "cancelled"
+        kind = error_type_of(error)
         answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))
         if isinstance(answer, Nudge) and call.guarded is not None:
             with self._lock:

@@ -144,6 +144,15 @@ def test_errors() -> None:
     assert outcome(ABSENT, is_error=True).kind == "error"
 
 
+def test_errors_without_words() -> None:
+    """An exception without a text is told by its type; a mere category says too little, and so does nothing at all."""
+    failed = [outcome(ABSENT, is_error=True, error_type=name, error_message="").error for name in ("A", "A", "B")]
+    assert failed[0] == failed[1] != failed[2]
+    assert outcome(ABSENT, is_error=True, error_type="A", error_message="").shape is None
+    for name in (None, "", "unknown", "timeout"):
+        assert outcome(ABSENT, is_error=True, error_type=name, error_message="").error is None
+
+
 @pytest.mark.parametrize(
     ("error_type", "read", "write"),
     [
@@ -162,13 +171,17 @@ def test_errors() -> None:
         ("429", "transient", "unknown_outcome"),
         ("404", "not_found", "not_found"),
         ("DEADLINE_EXCEEDED", "transient", "unknown_outcome"),
-        ("WeirdError", "unknown", "unknown"),
-        ("", "unknown", "unknown"),
-        (None, "unknown", "unknown"),
+        ("500", "transient", "unknown_outcome"),
+        ("503", "transient", "validation"),
+        ("builtins.ValueError", "validation", "validation"),
+        ("json.JSONDecodeError", "unknown", "unknown_outcome"),
+        ("WeirdError", "unknown", "unknown_outcome"),
+        ("", "unknown", "unknown_outcome"),
+        (None, "unknown", "unknown_outcome"),
     ],
 )
 def test_categories(error_type: str | None, read: str, write: str) -> None:
-    """From the structured type alone; what passes for a read may have happened for a declared write."""
+    """From the structured type alone; a declared write may have happened, unless its type says that it was rejected."""
     assert category_of(error_type, is_error=True, kind="read") == read
     assert category_of(error_type, is_error=True, kind="unknown") == read
     assert category_of(error_type, is_error=True, kind="write") == write
