@@ -15,6 +15,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
 from otel_loopguard import names
+from otel_loopguard.core.referable import Referable
 from otel_loopguard.emit import BUCKETS, COUNTERS, Counters, Emitted
 
 from .edge import Edge
@@ -38,7 +39,7 @@ def _version() -> str:
         return "0"
 
 
-class Outlet:
+class Outlet(Referable):
     """One way out for one process's events and numbers."""
 
     def __init__(

@@ -23,6 +23,7 @@ from otel_loopguard.core.past.memory import Seen
 from otel_loopguard.core.past.standing import unseen_items
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
+from otel_loopguard.core.referable import Referable
 from otel_loopguard.correlate import is_new_message
 from otel_loopguard.emit import Origin, integrity_event
 
@@ -46,7 +47,7 @@ _HAPPENED: Final = frozenset(["ok", "empty", "noop"])
 _NEW: Final = frozenset(["", "advanced"])
 
 
-class Recorder:
+class Recorder(Referable):
     """The lock, what it protects, and the steps that are taken while it is held."""
 
     def __init__(
@@ -62,8 +63,8 @@ class Recorder:
         self._rules = Rules(sources, clock())
         self._start()
         if hasattr(os, "register_at_fork"):
-            restart = weakref.WeakMethod(self._restart)
-            os.register_at_fork(after_in_child=lambda: _call(restart()))
+            held = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: _restart(held()))
 
     def _start(self) -> None:
         # Reentrant: a finaliser that ends a span may run on this thread at any allocation below.
@@ -251,6 +252,6 @@ def _unseen(taken: Taken) -> dict[str, str]:
     return {names.OUTCOME: "ours", names.VERDICT: verdict_of(taken.decided)}
 
 
-def _call(restart: Callable[[], None] | None) -> None:
-    if restart is not None:
-        restart()
+def _restart(recorder: Recorder | None) -> None:
+    if recorder is not None:
+        recorder._restart()  # noqa: SLF001 - a part of it

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter_ns, time_ns
 from typing import Final
-from weakref import WeakMethod, ref
+from weakref import ref
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
@@ -39,6 +39,11 @@ _MEASURED: Final = 64
 def _is_ours(end: object) -> bool:
     """Whether a processor of ours has taken the place of `end` already."""
     return isinstance(end, partial) and isinstance(getattr(end.func, "__self__", None), LoopGuardSpanProcessor)
+
+
+def _renew(witness: Witness | None) -> None:
+    if witness is not None:
+        witness.renew()
 
 
 def _sources(settings: Settings, tell: Tell) -> Sources:
@@ -91,8 +96,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             start_sending(_place_in)
         self._until_measured = _MEASURED
         if hasattr(os, "register_at_fork"):
-            renew = WeakMethod(self._witness.renew)
-            os.register_at_fork(after_in_child=lambda: (method := renew()) and method())
+            held = ref(self._witness)
+            os.register_at_fork(after_in_child=lambda: _renew(held()))
 
     @classmethod
     def of(cls, span: object) -> LoopGuardSpanProcessor | None:

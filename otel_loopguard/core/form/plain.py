@@ -72,7 +72,7 @@ class _Walk:
             if kind is dict:
                 return self._object(cast("dict[object, object]", value).items(), levels)
             if kind is list or kind is tuple:
-                return self._list(cast("list[object]", value), levels)
+                return self._list(cast("Iterable[object]", value), levels)
             return self._foreign(value, levels)
         except UnreadableError:
             raise

@@ -6,6 +6,7 @@ until the native encoder, which has no bound of its own, writes it out. What may
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, cast
 
 from .unknown import MAX_BYTES
@@ -26,12 +27,12 @@ def may_be_vast(value: object) -> bool:
     if type(value) is not dict and type(value) is not list:
         return False
     left = _MOST_ITEMS
-    holders: list[dict[object, object] | list[object]] = [value]
+    holders: list[Collection[object]] = [value]
     for holder in holders:
         left -= len(holder)
         if left < 0 or len(holders) > _MOST_HOLDERS:
             return True
         items = holder.values() if type(holder) is dict else holder
         if not _HOLDERS.isdisjoint(map(type, items)):
-            holders += [cast("list[object]", item) for item in items if type(item) in _HOLDERS]
+            holders += [cast("Collection[object]", item) for item in items if type(item) in _HOLDERS]
     return False
