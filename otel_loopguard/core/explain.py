@@ -13,11 +13,9 @@ from typing import Final
 from otel_loopguard.errors import SettingError
 
 from .decision import Finding, Kind
+from .policy import REPORT_BLOCKED
 
 __all__ = ["REPORT_BLOCKED", "Remaining", "Words", "tools_of"]
-
-REPORT_BLOCKED: Final = "report_blocked"
-"""Name of the tool with which an agent says that it cannot go on."""
 
 _FIELDS: Final = frozenset(["what", "tool", "count", "limit", "period", "earlier", "options"])
 _CUT: Final = " ..."
@@ -43,6 +41,9 @@ _SAME_OUTCOME: Final = (
     "between."
 )
 """Of `no_progress`, where it is of one call: the other steps may well have brought something."""
+_REPORTED: Final = "You have said {count} times that you are blocked; that is recorded, and once more changes nothing."
+"""Of the tool with which an agent says so."""
+_AFTER_REPORT: Final = "end your turn and tell the user what you tried and what you need"
 _OPTIONS: Final[Mapping[Kind, str]] = {
     "drift": "search somewhere else or widen the question",
     "same_error": "change the arguments so that the error cannot come back",
@@ -115,6 +116,7 @@ class Words:
             "period": finding.period,
         }
         own = _SAME_OUTCOME if finding.of_call else _WHAT[finding.kind]
+        own = _REPORTED if finding.tool == REPORT_BLOCKED else own
         what = self.what.get(finding.kind, own).format(**plain, what="", earlier="", options="")
         quoted = _short(earlier, self.max_earlier) if self.max_earlier else ""
         text = template.format(
@@ -126,6 +128,8 @@ class Words:
         return _short(text, self.max_length)
 
     def _remains(self, finding: Finding, remaining: Remaining, plain: Mapping[str, object]) -> str:
+        if finding.tool == REPORT_BLOCKED:
+            return _AFTER_REPORT
         own = {**_OPTIONS, **self.options}.get(finding.kind, _ANY_OPTION)
         options = [own.format(**plain, what="", earlier="", options="")]
         spent = {*remaining.exhausted, finding.tool, REPORT_BLOCKED, *remaining.ask_user}

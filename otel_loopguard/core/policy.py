@@ -13,9 +13,9 @@ from fnmatch import translate
 from typing import Final, Literal
 
 __all__ = [
-    "CYCLE_TURNS", "LENIENT", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule", "IdenticalRule",
-    "KeyPath", "Mode", "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule", "ToolKind",
-    "ToolPolicy",
+    "CYCLE_TURNS", "LENIENT", "REPORT_BLOCKED", "STRICT", "VOLATILE_KEYS", "ArgumentRules", "CycleRule", "DriftRule",
+    "IdenticalRule", "KeyPath", "Mode", "Policy", "PollRule", "Profile", "ProgressRule", "ResultRules", "SameErrorRule",
+    "ToolKind", "ToolPolicy",
 ]  # fmt: skip
 
 Profile = Literal["standard", "strict", "lenient"]
@@ -29,6 +29,8 @@ VOLATILE_KEYS: Final = frozenset(["request_id", "trace_id", "span_id", "timestam
 """Ignored at the top level by the profiles `standard` and `lenient`, except for declared writes: a write that names
 another moment or request may be another write."""
 
+REPORT_BLOCKED: Final = "report_blocked"
+"""Name of the tool with which an agent says that it cannot go on."""
 CYCLE_TURNS: Final = 192
 """Turns remembered as symbols for cycles: three laps of the longest, 64 turns."""
 _MAX_FITTED: Final = 512
@@ -174,7 +176,8 @@ class Policy:
     _patterns: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
     """All patterns as one expression."""
     _settled: Mapping[str, ToolPolicy] = field(init=False, repr=False, compare=False)
-    """Named tools, and tools that ask the user."""
+    """Named tools, tools that ask the user, and the report of a blocked agent: it changes nothing, and one report is
+    like another."""
     _fitted: dict[str, ToolPolicy] = field(init=False, repr=False, compare=False, default_factory=dict)
     """What was found for other names; emptied when it is full, since a model may make up any number of them."""
 
@@ -183,7 +186,9 @@ class Policy:
         object.__setattr__(self, "_patterns", re.compile("|".join(parts)) if self.match else None)
         object.__setattr__(self, "_settled", self.tools)
         asking = {tool: replace(self.for_tool(tool), asks_user=True) for tool in self.ask_user}
-        object.__setattr__(self, "_settled", {**self.tools, **asking})
+        rules = ResultRules(refusal="none")  # its answer is no refusal, whatever words it has
+        report = replace(self.default, kind="none", arguments=ArgumentRules(identity=()), result=rules)
+        object.__setattr__(self, "_settled", {REPORT_BLOCKED: report, **self.tools, **asking})
 
     def for_tool(self, tool: str) -> ToolPolicy:
         """The settings of a tool: its own, else those its first fitting pattern names, else the defaults."""

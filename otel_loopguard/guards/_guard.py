@@ -23,7 +23,7 @@ from otel_loopguard.config import Settings
 from otel_loopguard.conventions import RawCall
 from otel_loopguard.core import decision as engine
 from otel_loopguard.core.call import ABSENT, Absent, Turn
-from otel_loopguard.core.explain import REPORT_BLOCKED, Words
+from otel_loopguard.core.explain import Words
 from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.core.results import ResultLimits, may_keep
@@ -152,8 +152,6 @@ class Guard(Told):
                 call is let through, and its result neither kept nor quoted: it could be anybody's.
 
         """
-        if tool == REPORT_BLOCKED:
-            return Allow(Call(tool, arguments, None, None))
         try:
             return self._before(
                 RawCall(

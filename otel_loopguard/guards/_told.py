@@ -15,7 +15,7 @@ from opentelemetry import trace
 from otel_loopguard.config import Settings
 from otel_loopguard.core.identifier import bounded
 from otel_loopguard.emit import Origin
-from otel_loopguard.live import TERMINATION_REASONS, Edge, Live, given_in, speak, surroundings_of
+from otel_loopguard.live import TERMINATION_REASONS, Edge, Live, given_in, guarded_in, speak, surroundings_of
 
 from ._checkpoint import blocked
 
@@ -60,9 +60,18 @@ class Told:
             self._edge.caught(error)
 
     def new_message(self, run: str | None) -> None:
-        """A framework begins to work on a user's message. Where the application names the run, it says that itself."""
-        if given_in(otel_context.get_current()).run_id is None:
+        """A framework begins to work on a user's message. Where the application names the run, it says that itself.
+
+        Inside of a guarded call it is the tool's own message to an agent of its own: no user spoke.
+        """
+        if given_in(otel_context.get_current()).run_id is None and not self.inside_of():
             self.user_message(run=run)
+
+    @staticmethod
+    def inside_of() -> str:
+        """The tool whose guarded call this code runs in; empty outside of one."""
+        around = guarded_in(otel_context.get_current())
+        return "" if around is None or around.ended_ns is not None else around.call.tool
 
     def finish(self, reason: str = "", *, run: str | None = None) -> None:
         """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
@@ -88,7 +97,11 @@ class Told:
         """The tool `report_blocked`: count what the agent needs, and tell it to hand over."""
         try:
             run_id, trace_id, agent = self._here(run)
-            named = run_id or (trace_id if trace_id != self._own_run else _last.get()[0] or trace_id)
+            last_run, last_agent = _last.get()
+            named = run_id or self._live.run_named(trace_id) or last_run
+            if not named and trace_id != self._own_run:
+                named = trace_id
+            agent = agent or (last_agent if named == last_run else "")
             origin = Origin(named, agent, policy_version=self._live.policy_version)
             said = list(needed) if isinstance(needed, (list, tuple)) else [needed]
             blocked(self._live, origin, said, may_quote=self._settings.content == "keep")
@@ -122,12 +135,15 @@ class Told:
         )  # fmt: skip
 
     def _here(self, run: str | None) -> tuple[str, str, str]:
-        """The run, trace and agent that this code runs for."""
-        around = surroundings_of(otel_context.get_current())
+        """The run, trace and agent that this code runs for: what names them, else those of the guarded call around."""
+        context = otel_context.get_current()
+        around, guarded = surroundings_of(context), guarded_in(context)
         span = trace.get_current_span().get_span_context()
         trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else self._own_run
-        named = around.given_run or bounded(run or "") or around.run_id
-        run_id = named or around.agent_call_id or around.conversation_id or ""
+        named = around.given_run or bounded(run or "")
+        if not named and guarded is not None:
+            return guarded.run.run_id, trace_id, around.given_agent or guarded.lane.agent
+        run_id = named or around.run_id or around.agent_call_id or around.conversation_id or ""
         return run_id, trace_id, around.given_agent or around.agent or ""
 
 

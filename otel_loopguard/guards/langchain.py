@@ -32,6 +32,8 @@ __all__ = ["LoopguardMiddleware", "stop_of"]
 _WAITING: Final = 4096
 """Calls admitted and not yet dispatched; one that is forgotten is judged again at its dispatch."""
 _KEY: Final = "loopguard"
+_NO_FIT: Final = "Error invoking tool "
+"""How LangGraph begins a message in place of a tool whose arguments did not fit, so that it did not run."""
 
 
 class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
@@ -83,7 +85,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         run = _run_of(messages)
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
         turn = _turn_of(message, messages)
-        judged = judge(self.guard, asked, turn=turn, run=run, agent=self.agent, tools=self._offered)
+        judged = judge(self.guard, asked, turn=turn, run=run, agent=self._name(), tools=self._offered)
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
@@ -114,7 +116,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         except BaseException as error:
             self.guard.failed(decision.call, error)
             raise
-        return self._finish(decision.call, result)
+        return self._finish(decision.call, request, result)
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """As `wrap_tool_call`."""
@@ -130,7 +132,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         except BaseException as error:
             self.guard.failed(decision.call, error)
             raise
-        return self._finish(decision.call, result)
+        return self._finish(decision.call, request, result)
 
     # Inside -------------------------------------------------------------------------------------------------------
 
@@ -139,6 +141,10 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         offered = _names_of(tools)
         self._offered = dict.fromkeys(offered)
         self.guard.knows(*offered)
+
+    def _name(self) -> str | None:
+        """Of the agent; one without a name that a guarded tool calls is known by that tool."""
+        return self.agent or self.guard.inside_of() or None
 
     def _keep(self, key: tuple[str, str, str], call: Call) -> None:
         with self._lock:
@@ -159,7 +165,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         turn = _turn_of(message, messages)
         run = _run_of(messages)
         return self.guard.before(
-            call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self.agent, tools=self._offered
+            call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self._name(), tools=self._offered
         )
 
     def _signalled(self, call: Call, signal: GraphBubbleUp) -> None:
@@ -169,14 +175,17 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         else:
             self.guard.after(call)
 
-    def _finish(self, call: Call, result: Any) -> Any:  # noqa: ANN401
+    def _finish(self, call: Call, request: Any, result: Any) -> Any:  # noqa: ANN401
         """Tell the guard what came back, and put its words to it."""
         if not isinstance(result, ToolMessage):
             self.guard.after(call)
             return result
         failed = result.status == "error"
         content = result.content
-        after = self.guard.after(call, content, is_error=failed, error_message=text_of(content) if failed else None)
+        after = self.guard.after(
+            call, content, is_error=failed, error_type=_error_type(request, content) if failed else None,
+            error_message=text_of(content) if failed else None,
+        )  # fmt: skip
         if isinstance(after, Allow):
             return result
         return result.model_copy(update={"content": _with_words(result.content, after.text)})
@@ -187,6 +196,13 @@ def stop_of(result: Mapping[str, Any]) -> LoopDetected | None:
     messages = result.get("messages") or [None]
     facts = getattr(messages[-1], "response_metadata", {}).get(_KEY)
     return None if facts is None else LoopDetected(**facts)
+
+
+def _error_type(request: Any, content: object) -> str | None:  # noqa: ANN401
+    """What kind of failure a message stands for, where the graph itself made it; of any other only its text is left."""
+    if request.tool is None:
+        return "unknown_tool"
+    return "validation" if isinstance(content, str) and content.startswith(_NO_FIT) else None
 
 
 def _run_of(messages: list[AnyMessage]) -> str:

@@ -84,12 +84,10 @@ class GuardedSession:
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *args: Any, **more: Any) -> Any:  # noqa: ANN401
         """Call a tool, or answer in its place."""
         guard = self._guard
-        if self._reports and name == REPORT_BLOCKED:
-            report = arguments or {}
-            return _result([guard.report_blocked(report.get("tried", ()), report.get("needed", ()))], failed=False)
+        is_report = self._reports and name == REPORT_BLOCKED
         decision = guard.before(
-            self._prefix + name, arguments or {}, turn=current_step(), run=self._given_run, agent=self._agent,
-            default_run=self._own_run,
+            name if is_report else self._prefix + name, arguments or {}, turn=current_step(), run=self._given_run,
+            agent=self._agent, default_run=self._own_run,
         )  # fmt: skip
         if isinstance(decision, Nudge):
             kept = decision.answer
@@ -104,7 +102,10 @@ class GuardedSession:
             return _result([decision.text], failed=True)
         try:
             with guard.inside(decision.call):
-                result = await self._session.call_tool(name, arguments, *args, **more)
+                if is_report:
+                    result = _result([guard.report(**(arguments or {}))], failed=False)
+                else:
+                    result = await self._session.call_tool(name, arguments, *args, **more)
         except BaseException as error:
             guard.failed(decision.call, error)
             raise

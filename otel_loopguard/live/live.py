@@ -208,6 +208,12 @@ class Live(Recorder):
             run.speak(agent)
             return True
 
+    def run_named(self, trace_id: str) -> str:
+        """The id of the run that a trace's calls count in; empty where none has come."""
+        with self._lock:
+            run = self._ledger.find("", trace_id)
+            return "" if run is None else run.run_id
+
     def spend(self, trace_id: str, tokens: int) -> None:
         """A model's tokens in a trace: they are wasted where its run has a finding."""
         with self._lock:

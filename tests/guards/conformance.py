@@ -5,13 +5,26 @@ Not the tests: those run each function with each driver, and with broken guards,
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.guards import Guard
-from tests.guards.script import ANSWER, Boom, Driver, Script, Tools, Transcript, guard_for, process_for
+from otel_loopguard.live import LOGS_SUPPORTED
+from tests.guards.script import (
+    ANSWER,
+    Boom,
+    Driver,
+    Lost,
+    Rejected,
+    Script,
+    Tools,
+    Transcript,
+    guard_for,
+    process_for,
+)
 
 __all__ = ["CHECKS"]
 
@@ -223,11 +236,134 @@ def one_tool_is_never_locked_out(driver: Driver, make: Make = Guard) -> None:
     assert (seen.stop, seen.answer) == (None, ANSWER)
 
 
+def _raising(error: type[Exception], *, times: int = 99) -> Tools:
+    """Tools whose transfer raises that often."""
+    tools = Tools()
+
+    def in_transfer() -> None:
+        if tools.ran["transfer"] <= times:
+            raise error("no answer from the bank")
+
+    tools.in_transfer = in_transfer
+    return tools
+
+
+def a_write_of_unknown_outcome_is_not_sent_again(driver: Driver, make: Make = Guard) -> None:
+    """After a timeout or an exception that nobody knows, a person has to look: the agent is stopped at the retry."""
+    for error in (Lost, Boom):
+        tools, guard = _raising(error), guard_for(process_for(), make, refusals=5)
+        script = Script.stubborn(("transfer", {"order": "A1"}), times=3)
+        with otel_loopguard.run("r1"):
+            seen = driver.run(script, tools, guard)
+            if driver.raises:
+                assert isinstance(seen.raised, error)
+                seen = driver.run(script, tools, guard)
+        assert tools.ran == {"transfer": 1}
+        assert seen.stop is not None
+        assert (seen.stop.tool, seen.stop.kind) == ("transfer", "indeterminate")
+        assert seen.unanswered == 0
+
+
+def a_write_that_was_rejected_may_be_sent_again(driver: Driver, make: Make = Guard) -> None:
+    """It has not happened; where the framework hides the exception, that cannot be told from an unknown outcome."""
+    tools, guard = _raising(Rejected, times=1), guard_for(process_for(), make)
+    script = Script.stubborn(("transfer", {"order": "A1"}), times=1 if driver.raises else 2)
+    with otel_loopguard.run("r1"):
+        seen = driver.run(script, tools, guard)
+        if driver.raises:
+            seen = driver.run(script, tools, guard)
+    assert tools.ran == {"transfer": 2 if driver.tells_rejections else 1}
+    assert (seen.stop is None) == driver.tells_rejections
+
+
+def a_write_under_way_is_not_sent_again(driver: Driver, make: Make = Guard) -> None:
+    """An equal write of another conversation of the run is refused while the first has no result, and stops nobody."""
+    guard = guard_for(process_for(), make)
+    script, others = Script.stubborn(("transfer", {"order": "A1"}), times=1), Tools()
+    heard: list[Transcript] = []
+
+    def beside() -> None:
+        with otel_loopguard.run("r1"):
+            heard.append(driver.run(script, others, guard))
+
+    def in_transfer() -> None:
+        thread = threading.Thread(target=beside)
+        thread.start()
+        thread.join()
+
+    tools = Tools()
+    tools.in_transfer = in_transfer
+    with otel_loopguard.run("r1"):
+        seen = driver.run(script, tools, guard)
+    assert (tools.ran, others.ran) == ({"transfer": 1}, {})
+    assert seen.heard[0].startswith("transferred A1")
+    assert "Not run" in heard[0].heard[0]
+    assert [(one.stop, one.unanswered) for one in (seen, *heard)] == [(None, 0)] * 2
+
+
+def a_write_stands_once_in_a_step(driver: Driver, make: Make = Guard) -> None:
+    """Of equal writes of one decision one is dispatched, each has its answer, and the agent goes on."""
+    seen = _run(driver, Script(((("refund", {"order": "A1"}),) * 2,)), make)
+    assert seen.ran == {"refund": 1}
+    assert sorted("Not run" in text for text in seen.heard) == [False, True]
+    assert (seen.unanswered, seen.stop, seen.answer) == (0, None, ANSWER)
+
+
+def doubt_turns_enforcement_off(driver: Driver, make: Make = Guard) -> None:
+    """Where telemetry of a run tells two stories nothing is refused in it, and an event says so; others go on."""
+    process = process_for()
+    guard = guard_for(process, make)
+    script = Script.stubborn(("search", SAME), times=6)
+    with otel_loopguard.run("r1"):
+        stories = [guard.before("note", {"text": text}, call_id="c1", turn="t1") for text in ("a", "b")]
+        for story in stories:
+            guard.after(story.call, "ok")
+        tools = Tools()
+        seen = driver.run(script, tools, guard)
+    assert (tools.ran, seen.stop, seen.answer) == ({"search": 6}, None, ANSWER)
+    assert not any(MARK in text for text in seen.heard)
+    assert process.live.counters.total(names.INTEGRITY_FINDINGS) == 1
+    if LOGS_SUPPORTED:
+        told = [(event[names.RUN_ID], event[names.INTEGRITY_LEVEL]) for event in process.events(names.INTEGRITY)]
+        assert told == [("r1", "error")]
+    with otel_loopguard.run("r2"):
+        assert driver.run(script, Tools(), guard).stop is not None
+
+
+def a_report_is_a_call_of_its_run(driver: Driver, make: Make = Guard) -> None:
+    """With no run named, a report of being blocked is told under the run and agent that its calls are counted in."""
+    process = process_for()
+    guard = guard_for(process, make)
+    report = ("report_blocked", {"tried": ["search"], "needed": ["tool: another index"]})
+    driver.run(Script(((("search", SAME),), (("search", SAME),), (report,))), Tools(), guard)
+    assert process.live.counters.total(names.BLOCKED_REPORTS) == 1
+    if LOGS_SUPPORTED:
+        told = process.events(names.FINDING) + process.events(names.BLOCKED)
+        assert len(told) == 2
+        assert len({(event[names.RUN_ID], event.get(names.AGENT_NAME)) for event in told}) == 1
+
+
+def reports_have_an_end(driver: Driver, make: Make = Guard) -> None:
+    """Who says again and again that it is blocked is stuck: told at the third report, refused at the fifth, stopped."""
+    process = process_for()
+    steps = [(("report_blocked", {"tried": [], "needed": [f"tool: {place}"]}),) for place in range(9)]
+    with otel_loopguard.run("r1"):
+        seen = driver.run(Script(tuple(steps)), Tools(), guard_for(process, make))
+    assert seen.stop is not None
+    assert (seen.stop.tool, seen.stop.kind, seen.stop.count) == ("report_blocked", "identical", 6)
+    assert [text.startswith("Recorded") for text in seen.heard[:5]] == [True, True, True, True, False]
+    assert [MARK in text for text in seen.heard[:5]] == [False, False, True, False, True]
+    assert process.live.counters.total(names.BLOCKED_REPORTS) == 4
+
+
 CHECKS: tuple[Callable[..., None], ...] = (
     told_once_then_stopped, undeclared_is_run_until_the_fifth, first_refusal_may_stop,
     nudge_mode_tells_and_refuses_nothing, observe_mode_changes_no_bytes, exceptions_pass_untouched,
     batch_with_one_looping_member, stop_covers_the_batch, stop_covers_what_stands_before_it, twins_run_once,
     news_elsewhere_excuses_no_call_for_ever, agents_are_separate, user_message_resets, runs_are_counted_exactly,
     writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
+    a_write_of_unknown_outcome_is_not_sent_again, a_write_that_was_rejected_may_be_sent_again,
+    a_write_under_way_is_not_sent_again, a_write_stands_once_in_a_step, doubt_turns_enforcement_off,
+    a_report_is_a_call_of_its_run, reports_have_an_end,
 )  # fmt: skip
 """Every rule."""

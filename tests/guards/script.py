@@ -18,7 +18,10 @@ from otel_loopguard.errors import LoopDetected
 from otel_loopguard.guards import Guard
 from tests.support.process import Fixed, Process
 
-__all__ = ["ANSWER", "POLICY", "TOOLS", "Driver", "Model", "Script", "Tools", "Transcript", "guard_for", "process_for"]
+__all__ = [
+    "ANSWER", "POLICY", "TOOLS", "Driver", "Lost", "Model", "Rejected", "Script", "Tools", "Transcript", "guard_for",
+    "process_for",
+]  # fmt: skip
 
 Step = Sequence[tuple[str, Mapping[str, Any]]]
 """The calls of one model decision."""
@@ -33,11 +36,20 @@ tools:
   note: {kind: read}
   refund: {kind: write}
   submit: {kind: write, duplicate_after_success: nudge}
+  transfer: {kind: write}
 """
 
 
 class Boom(Exception):  # noqa: N818 - it is not our error
     """What a tool raises."""
+
+
+class Lost(Boom, TimeoutError):  # noqa: N818
+    """What it raises where nobody knows what happened: the application's own kind of timeout."""
+
+
+class Rejected(Boom, ValueError):  # noqa: N818
+    """What it raises where nothing happened."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class Tools:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.ran: Counter[str] = Counter()
+        self.in_transfer: Callable[[], object] = lambda: None
+        """What happens while a transfer is under way."""
 
     def count(self, name: str) -> int:
         """One more invocation; how many it makes."""
@@ -88,6 +102,12 @@ class Tools:
         """A write that may be done twice, after a word."""
         return f"submitted {order}, receipt {self.count('submit')}"
 
+    def transfer(self, order: str) -> str:
+        """A write during which anything may happen."""
+        self.count("transfer")
+        self.in_transfer()
+        return f"transferred {order}"
+
     def fail(self, query: str) -> str:
         """Raises until it is asked the right thing."""
         self.count("fail")
@@ -96,7 +116,7 @@ class Tools:
         raise Boom("the index is broken")
 
 
-TOOLS = ("search", "ask", "note", "refund", "submit", "fail")
+TOOLS = ("search", "ask", "note", "refund", "submit", "transfer", "fail")
 """Names of the tools, each a method of `Tools` with one text argument."""
 
 
@@ -145,6 +165,8 @@ class Driver(Protocol):
     name: str
     raises: bool
     """An exception of a tool reaches the caller; else the framework turns it into a result."""
+    tells_rejections: bool
+    """An exception of a tool is seen by the guard; else only a text that the framework made of it."""
     batches: bool
     """The calls of one decision are seen together, before any of them is dispatched."""
 

@@ -10,7 +10,9 @@ import pytest
 
 from otel_loopguard.core import results
 from otel_loopguard.core.policy_file.text import parse_policy
-from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse
+from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse, _guard
+from otel_loopguard.guards._in_flight import InFlight
+from otel_loopguard.live import Live
 
 pytest.register_assert_rewrite("tests.guards.conformance")
 
@@ -102,6 +104,24 @@ def test_the_suite_sees_a_write_answered_from_memory(monkeypatch: pytest.MonkeyP
     """A guard that keeps the results of writes is found out."""
     monkeypatch.setattr(results, "may_keep", lambda settings: True)  # noqa: ARG005 - the broken rule
     assert "writes_are_never_answered_from_memory" in failing(load("functions.Functions"))
+
+
+def test_the_suite_sees_a_write_that_is_taken_for_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard to which every failure means that nothing happened sends the write again."""
+    monkeypatch.setattr(_guard, "error_type_of", lambda error: "validation")  # noqa: ARG005
+    assert failing(load("functions.Functions")) == {"a_write_of_unknown_outcome_is_not_sent_again"}
+
+
+def test_the_suite_sees_a_write_that_is_not_known_to_be_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that knows ended calls alone sends the write beside itself."""
+    monkeypatch.setattr(InFlight, "enter_write", lambda *_: True)
+    assert failing(load("functions.Functions")) == {"a_write_under_way_is_not_sent_again"}
+
+
+def test_the_suite_sees_enforcement_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that goes on refusing where telemetry tells two stories is found out."""
+    monkeypatch.setattr(Live, "doubt", lambda *_: None)
+    assert failing(load("functions.Functions")) == {"doubt_turns_enforcement_off"}
 
 
 def test_the_suite_passes_a_guard_that_works() -> None:

@@ -226,10 +226,21 @@ def test_blocked_reports_are_counted_by_kind(content: Content, words: str | None
     assert process.events(names.BLOCKED)[0].get(names.BLOCKED_NEEDED) == words
 
 
-def test_report_blocked_is_never_refused() -> None:
-    """The way out of a loop is no call that could be one."""
+def test_reports_are_calls_that_change_nothing() -> None:
+    """They count whatever they say, are no news that would excuse another call, and end as any repeated call does."""
     guard = guard_for(process_for())
-    assert kinds([call(guard, "report_blocked", {}) for _ in range(9)]) == ["Allow"] * 9
+    said = guard.report()
+    with otel_loopguard.run("r1"):
+        for place in range(2):
+            call(guard, "ask", {"q": "x"}, turn=f"a{place}")
+        reports = [call(guard, "report_blocked", {"needed": [f"tool: {n}"]}, said, turn=f"b{n}") for n in range(5)]
+        asked = call(guard, "ask", {"q": "x"}, turn="a2")
+    assert kinds(reports) == ["Allow", "Allow", "Nudge", "Allow", "Refuse"]
+    assert isinstance(asked, Nudge)
+    refused = reports[4]
+    assert isinstance(refused, Refuse)
+    assert "You have said 5 times that you are blocked" in refused.text
+    assert "What remains: end your turn and tell the user" in refused.text
 
 
 def test_no_content_in_telemetry() -> None:

@@ -63,6 +63,7 @@ class Sync:
 
     name = "anthropic loop"
     raises = True
+    tells_rejections = True
     batches = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:

@@ -20,12 +20,15 @@ class Functions:
 
     name = "functions"
     raises = True
+    tells_rejections = True
     batches = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
         """Call the functions in a loop."""
         model, seen = Model(script), Transcript(tools.ran)
         functions = {name: self.wrap(getattr(tools, name), guard) for name in TOOLS}
+        if guard is not None:
+            functions["report_blocked"] = self.wrap(guard.report_blocked, guard)
         try:
             while calls := model.next():
                 with step():

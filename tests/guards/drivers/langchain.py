@@ -48,6 +48,7 @@ class Sync:
 
     name = "langchain"
     raises = True
+    tells_rejections = True
     batches = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
@@ -56,7 +57,7 @@ class Sync:
         graph = create_agent(
             Scripted(script=model),
             [StructuredTool.from_function(getattr(tools, name), name=name) for name in TOOLS],
-            middleware=[] if guard is None else [LoopguardMiddleware(guard)],
+            middleware=[] if guard is None else [LoopguardMiddleware(guard, report_blocked=True)],
         )
         try:
             state = self.loop(graph, {"messages": [HumanMessage("go", id="first")]})

@@ -39,6 +39,7 @@ class Session:
 
     name = "mcp"
     raises = False
+    tells_rejections = False
     batches = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
@@ -47,7 +48,7 @@ class Session:
 
         async def loop() -> None:
             async with connected(tools) as opened:
-                session = opened if guard is None else GuardedSession(opened, guard, agent=agent)
+                session = opened if guard is None else GuardedSession(opened, guard, agent=agent, report_blocked=True)
                 while calls := model.next():
                     with step():
                         for _, tool, arguments in calls:

@@ -17,7 +17,7 @@ from openai.types.responses import (
 )
 
 from otel_loopguard.guards import Guard
-from otel_loopguard.guards.openai_agents import guard_agent, stop_of
+from otel_loopguard.guards.openai_agents import guard_agent, report_blocked_tool, stop_of
 from tests.guards import script as scripted
 from tests.guards.script import ANSWER, TOOLS, Script, Tools, Transcript
 
@@ -67,14 +67,16 @@ class Async:
 
     name = "openai agents"
     raises = False
+    tells_rejections = False
     batches = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the runner loop."""
         model, seen = scripted.Model(script), Transcript(tools.ran)
-        made: Agent[Any] = Agent(
-            name=agent, model=Scripted(model), tools=[function_tool(getattr(tools, name)) for name in TOOLS]
-        )
+        functions = [function_tool(getattr(tools, name)) for name in TOOLS]
+        if guard is not None:
+            functions.append(report_blocked_tool(guard))
+        made: Agent[Any] = Agent(name=agent, model=Scripted(model), tools=functions)
         result = self.loop(made if guard is None else guard_agent(made, guard))
         seen.stop = stop_of(result)
         seen.answer = result.final_output if seen.stop is None else None

@@ -46,6 +46,7 @@ class Chat:
 
     name = "openai chat loop"
     raises = True
+    tells_rejections = True
     batches = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:

@@ -14,7 +14,7 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.guards import Guard
-from otel_loopguard.guards.pydantic_ai import guarding
+from otel_loopguard.guards.pydantic_ai import guarding, report_blocked_tool
 from tests.guards.script import ANSWER, TOOLS, Boom, Model, Script, Tools, Transcript
 
 __all__ = ["Async", "Streamed", "Sync"]
@@ -51,6 +51,7 @@ class Async:
 
     name = "pydantic ai"
     raises = True
+    tells_rejections = True
     batches = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
@@ -59,7 +60,7 @@ class Async:
         scripted = Scripted(model)
         made: Agent[None, str] = Agent(
             FunctionModel(scripted.answer, stream_function=scripted.stream), name=agent,
-            tools=[getattr(tools, name) for name in TOOLS],
+            tools=[getattr(tools, name) for name in TOOLS] + ([] if guard is None else [report_blocked_tool(guard)]),
         )  # fmt: skip
         with capture_run_messages() as messages, nullcontext() if guard is None else guarding(made, guard):
             try:
