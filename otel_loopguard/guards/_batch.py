@@ -46,19 +46,26 @@ def judge(  # noqa: PLR0913 - what a framework may know
 ) -> Judged:
     """Ask the guard about every call; `Guard.ended` is for the adapter to call when all answers are out."""
     known = tuple(tools)
-    decisions = [
-        guard.before(
-            call.tool,
-            call.arguments,
-            call_id=call.call_id,
-            turn=turn,
-            run=run,
-            agent=agent,
-            tools=known,
-            default_run=default_run,
-        )
-        for call in calls
-    ]
+    decisions: list[Allow | Nudge | Refuse] = []
+    try:
+        for call in calls:
+            decisions.append(  # noqa: PERF401 - what was decided is needed where the next is interrupted
+                guard.before(
+                    call.tool,
+                    call.arguments,
+                    call_id=call.call_id,
+                    turn=turn,
+                    run=run,
+                    agent=agent,
+                    tools=known,
+                    default_run=default_run,
+                )
+            )
+    except BaseException:  # the process is to end, or the coroutine: none of them is dispatched
+        for decision in decisions:
+            if isinstance(decision, Allow):
+                guard.withdraw(decision.call)
+        raise
     for decision in decisions:
         if isinstance(decision, Refuse) and decision.stop is not None:
             covered: list[Allow | Nudge | Refuse] = [

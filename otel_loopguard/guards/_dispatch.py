@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import LoopDetected
@@ -23,6 +23,10 @@ from ._guard import Guard
 from ._step import current_step, new_step
 
 __all__ = ["Answer", "Answered", "Session", "dispatch", "dispatch_async"]
+
+
+_ENDS: Final = (KeyboardInterrupt, SystemExit)
+"""What ends the process: in a task it would end the event loop before the others have an answer."""
 
 
 class Answer(NamedTuple):
@@ -69,33 +73,41 @@ class Session:
 def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:
     """Answer the calls of a decision, one after the other. What follows an exception that is to pass does not run."""
     decisions, stop = _judged(session, calls)
-    answers: list[Answer] = []
-    has_raised = False
-    for call, decision in zip(calls, decisions, strict=True):
+    answers: dict[int, Answer] = {}
+
+    def one(call: Asked, decision: Allow | Nudge | Refuse) -> Answer:
         if not isinstance(decision, Allow):
-            answers.append(_without_dispatch(call, decision))
-            continue
-        if has_raised:
-            answers.append(_withdrawn(session, call, decision.call))
-            continue
+            return _without_dispatch(call, decision)
+        if any(answer.raised is not None for answer in answers.values()):
+            return _withdrawn(session, call, decision.call)
         tool, arguments, problem = _read(session, call)
         if tool is None:
-            answers.append(_refused(session, call, decision.call, problem))
-            continue
+            return _refused(session, call, decision.call, problem)
         try:
             with session.guard.inside(decision.call):
                 result = tool(**arguments)
         except BaseException as error:  # noqa: BLE001 - it goes on, unless the application wants a text
-            answers.append(_failed(session, call, decision.call, error))
-            has_raised = answers[-1].raised is not None
-        else:
-            answers.append(_finished(session, call, decision.call, result))
-    return _ended(session, answers, stop)
+            return _failed(session, call, decision.call, error)
+        return _finished(session, call, decision.call, result)
+
+    try:
+        for place, both in enumerate(zip(calls, decisions, strict=True)):
+            answers[place] = one(*both)
+    except BaseException as error:  # noqa: BLE001 - it goes on when the rest is answered
+        return _broken_off(session, calls, decisions, answers, error)
+    return _ended(session, list(answers.values()), stop)
 
 
 async def dispatch_async(session: Session, calls: Sequence[Asked]) -> Answered:
     """Answer the calls of a decision side by side; plain functions among the tools run where this runs."""
     decisions, stop = _judged(session, calls)
+    answers: dict[int, Answer] = {}
+
+    async def answer(place: int, call: Asked, decision: Allow | Nudge | Refuse) -> None:
+        answers[place] = await one(call, decision)
+        if isinstance(answers[place].raised, _ENDS):
+            for task in tasks:  # the process is to end: nobody waits for the others
+                task.cancel()
 
     async def one(call: Asked, decision: Allow | Nudge | Refuse) -> Answer:
         if not isinstance(decision, Allow):
@@ -107,16 +119,16 @@ async def dispatch_async(session: Session, calls: Sequence[Asked]) -> Answered:
             with session.guard.inside(decision.call):
                 result = tool(**arguments)
                 result = await result if inspect.isawaitable(result) else result
-        except (KeyboardInterrupt, SystemExit) as error:
-            session.guard.failed(decision.call, error)  # these end the event loop by themselves
-            raise
         except BaseException as error:  # noqa: BLE001
             return _failed(session, call, decision.call, error)
         return _finished(session, call, decision.call, result)
 
-    # One that is cancelled answers that it was: when all are cancelled together, the waiting itself is what raises.
-    answers = await asyncio.gather(*(one(*both) for both in zip(calls, decisions, strict=True)))
-    return _ended(session, list(answers), stop)
+    tasks = [asyncio.ensure_future(answer(place, *both)) for place, both in enumerate(zip(calls, decisions, strict=True))]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException as error:  # noqa: BLE001 - the waiting was cancelled, or the process is to end
+        return _broken_off(session, calls, decisions, answers, error)
+    return _ended(session, [answers[place] for place in range(len(calls))], stop)
 
 
 def _judged(session: Session, calls: Sequence[Asked]) -> tuple[list[Allow | Nudge | Refuse], LoopDetected | None]:
@@ -189,10 +201,39 @@ def _failed(session: Session, call: Asked, held: Call, error: BaseException) -> 
     return Answer(call, f"The tool failed: `{name}`.", is_error=True, raised=raised)
 
 
+def _broken_off(
+    session: Session,
+    calls: Sequence[Asked],
+    decisions: Sequence[Allow | Nudge | Refuse],
+    answers: Mapping[int, Answer],
+    error: BaseException,
+) -> Answered:
+    """Answers for all calls where the answering itself was broken off: what was under way may have taken effect."""
+
+    def rest(call: Asked, decision: Allow | Nudge | Refuse) -> Answer:
+        if not isinstance(decision, Allow):
+            return _without_dispatch(call, decision)
+        if not decision.call.is_started:
+            return _withdrawn(session, call, decision.call)
+        session.guard.failed(decision.call, error)
+        return Answer(call, f"The tool was broken off: `{type(error).__qualname__}`.", is_error=True, raised=error)
+
+    whole = [
+        answers[place] if place in answers else rest(*both)
+        for place, both in enumerate(zip(calls, decisions, strict=True))
+    ]
+    return Answered(whole, None, _to_pass(whole) or error)
+
+
 def _told(result: object, after: Allow | Nudge) -> str:
     return text_of(with_words(result, after.text) if isinstance(after, Nudge) else result)
 
 
 def _ended(session: Session, answers: list[Answer], stop: LoopDetected | None) -> Answered:
-    raised = next((one.raised for one in answers if one.raised is not None), None)
-    return Answered(answers, None if stop is None else session.guard.ended(stop), raised)
+    return Answered(answers, None if stop is None else session.guard.ended(stop), _to_pass(answers))
+
+
+def _to_pass(answers: Sequence[Answer]) -> BaseException | None:
+    """The first exception that is to pass; before all others what ends the process."""
+    raised = [one.raised for one in answers if one.raised is not None]
+    return next((one for one in raised if isinstance(one, _ENDS)), next(iter(raised), None))

@@ -173,6 +173,61 @@ def test_an_exception_waits_for_the_calls_beside_it(error: type[BaseException]) 
     assert texts(uses.interrupted) == ["done", f"The tool failed: `{error.__qualname__}`."]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_the_end_of_the_process_leaves_an_answer_for_each_call(error: type[BaseException]) -> None:
+    """What ends the event loop passes; a write that was under way is of unknown outcome, one that was not may be sent."""
+    guard = guard_for(process_for())
+    ran: list[str] = []
+
+    async def refund(order: str) -> str:
+        ran.append(order)
+        await asyncio.Event().wait()
+        return order
+
+    async def fail() -> str:
+        raise error("now")
+
+    uses = ToolUses(guard, {"refund": refund, "fail": fail}, run="r1")
+    asked = [use("refund", {"order": "A1"}, "a"), use("fail", {}, "b"), use("refund", {"order": "B2"}, "c")]
+    with pytest.raises(error, match="now"):
+        answered(uses, asked)
+    said = texts(uses.interrupted)
+    assert said == [
+        "The tool failed: `CancelledError`.", f"The tool failed: `{error.__qualname__}`.", said[2]
+    ]  # fmt: skip
+    assert ran == ["A1"]
+    assert said[2] == "Not run: another call of the same step failed."
+    again = uses.answer([use("refund", {"order": "A1"})])
+    assert again.stop is not None
+    assert again.stop.kind == "indeterminate"
+
+
+@pytest.mark.parametrize(("at", "said"), [(0, "The tool was broken off: `KeyboardInterrupt`."), (1, "noted")])
+def test_an_interrupt_between_the_calls_leaves_an_answer_for_each(at: int, said: str) -> None:
+    """A signal may come while the guard itself works: nothing stays under way, and the rest did not run."""
+    signals = [at]
+
+    class Interrupted(Guard):
+        """The signal comes when a result is taken in."""
+
+        def after(self, *held: Any, **more: Any) -> Any:  # noqa: ANN401
+            signals[0] -= 1
+            if signals[0] == -1:
+                raise KeyboardInterrupt
+            return super().after(*held, **more)
+
+    process = process_for()
+    tools = {"note": lambda: "noted", "refund": lambda: "done"}
+    uses = ToolUses(guard_for(process, Interrupted), tools, run="r1")
+    with pytest.raises(KeyboardInterrupt):
+        uses.answer([use("note", {}, "a"), use("refund", {}, "b"), use("refund", {"order": "B2"}, "c")])
+    rest = "Not run: another call of the same step failed."
+    broken = "The tool was broken off: `KeyboardInterrupt`."
+    assert texts(uses.interrupted) == [said, rest if at == 0 else broken, rest]
+    stop = uses.answer([use("refund", {}, "d")]).stop
+    assert (stop and stop.kind) == (None if at == 0 else "indeterminate")
+
+
 def test_cancelling_the_answer_cancels_its_calls() -> None:
     """Whoever waits is cancelled, and so are all calls of the response; a write among them has an unknown outcome."""
     process = process_for()
@@ -193,6 +248,7 @@ def test_cancelling_the_answer_cancels_its_calls() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert texts(uses.interrupted) == ["The tool failed: `CancelledError`."] * 2
         results = await uses.answer_async([use("refund", {"order": "A"})])
         assert results.stop is not None
         assert results.stop.kind == "indeterminate"
