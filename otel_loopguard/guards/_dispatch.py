@@ -123,7 +123,8 @@ async def dispatch_async(session: Session, calls: Sequence[Asked]) -> Answered:
             return _failed(session, call, decision.call, error)
         return _finished(session, call, decision.call, result)
 
-    tasks = [asyncio.ensure_future(answer(place, *both)) for place, both in enumerate(zip(calls, decisions, strict=True))]
+    numbered = enumerate(zip(calls, decisions, strict=True))
+    tasks = [asyncio.ensure_future(answer(place, *both)) for place, both in numbered]
     try:
         await asyncio.gather(*tasks)
     except BaseException as error:  # noqa: BLE001 - the waiting was cancelled, or the process is to end

@@ -1,6 +1,9 @@
 """MCP client sessions (`mcp` 1.23 and newer, its 2.x `Client` too): a session whose `call_tool` is guarded.
 
 Not the server's side. A client session does not know which calls one model decision made: say it with `step`.
+
+A server makes an error result of whatever its tool raised, and the kind of it is lost: of a write nobody knows whether it
+took effect, as when the session itself raises because the server is gone. Neither is sent again.
 """
 
 from __future__ import annotations

@@ -2,15 +2,21 @@
 
 Not for hosted tools (web search, code interpreter ...): those run at the provider, who dispatches them itself. Nor for
 agents that this one hands work to: guard each of them.
+
+The SDK makes a text of a tool's exception before anybody else sees it, unless the tool says
+`failure_error_function=None`. Of such a text nobody can tell whether a write took effect, so it is not sent again;
+`failure_seen` shows the guard the exception, and with it a rejection is one.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
@@ -19,6 +25,7 @@ from otel_loopguard.errors import LoopDetected, MissingExtraError
 from ._answer import Allow, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
+from ._failure import error_type_of, message_of
 from ._guard import Guard
 from ._step import new_step
 
@@ -31,12 +38,13 @@ try:
         RunContextWrapper,
         Tool,
         ToolsToFinalOutputResult,
+        default_tool_error_function,
         get_current_trace,
     )
 except ImportError as error:
     raise MissingExtraError("openai-agents") from error
 
-__all__ = ["Stopped", "guard_agent", "report_blocked_tool", "stop_of"]
+__all__ = ["Stopped", "failure_seen", "guard_agent", "report_blocked_tool", "stop_of"]
 
 TContext = TypeVar("TContext")
 
@@ -44,6 +52,10 @@ _WAITING: Final = 4096
 """Calls judged and not yet dispatched; one that is forgotten is judged again at its dispatch."""
 _FAILED: Final = "An error occurred while running the tool"
 """How the SDK begins a result when a tool has raised and the agent's author said nothing else."""
+
+
+_raised: Final[ContextVar[list[Exception] | None]] = ContextVar("loopguard-openai-raised", default=None)
+"""Where the exceptions of the call under way are collected."""
 
 
 class Stopped(str):
@@ -69,6 +81,26 @@ def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` o
     return output.loop if isinstance(output, Stopped) else None
 
 
+def failure_seen(
+    describe: Callable[[RunContextWrapper[Any], Exception], Any] = default_tool_error_function,
+) -> Callable[[RunContextWrapper[Any], Exception], Awaitable[str]]:
+    """A `failure_error_function` for `function_tool` that shows the guard the exception behind the model's text.
+
+    Args:
+        describe: Makes the text, by default as the SDK does.
+
+    """
+
+    async def tell(context: RunContextWrapper[Any], error: Exception) -> str:
+        seen = _raised.get()
+        if seen is not None:
+            seen.append(error)
+        said = describe(context, error)
+        return str(await said if inspect.isawaitable(said) else said)
+
+    return tell
+
+
 def guard_agent(
     agent: Agent[TContext], guard: Guard, *, failed: Callable[[str], bool] = lambda text: text.startswith(_FAILED)
 ) -> Agent[TContext]:
@@ -85,7 +117,11 @@ def guard_agent(
     """
     watch = _Watch(guard, agent, failed)
     tools = [watch.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-    made = agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final)
+    served_by = dict(agent.mcp_config)
+    describe = served_by.get("failure_error_function", default_tool_error_function)
+    if describe is not None:
+        served_by["failure_error_function"] = failure_seen(describe)
+    made = agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final, mcp_config=served_by)
     served = made.get_mcp_tools
 
     async def get_mcp_tools(run_context: RunContextWrapper[Any]) -> list[Tool]:
@@ -198,16 +234,20 @@ class _Watch(AgentHooks[Any]):
         arguments: str,
         allowed: Allow,
     ) -> Any:  # noqa: ANN401
+        raised: list[Exception] = []
+        token = _raised.set(raised)
         try:
             with self._guard.inside(allowed.call):
                 result = await invoke(context, arguments)
         except BaseException as error:
             self._guard.failed(allowed.call, error)
             raise
-        failed = isinstance(result, str) and self._failed(result)
-        after = self._guard.after(
-            allowed.call, result, is_error=failed, error_message=text_of(result) if failed else None
-        )
+        finally:
+            _raised.reset(token)
+        failed = bool(raised) or (isinstance(result, str) and self._failed(result))
+        message = message_of(raised[-1]) if raised else text_of(result) if failed else None
+        kind = error_type_of(raised[-1]) if raised else None
+        after = self._guard.after(allowed.call, result, is_error=failed, error_type=kind, error_message=message)
         return _with_words(result, after.text) if isinstance(after, Nudge) else result
 
     async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401

@@ -175,7 +175,7 @@ def test_an_exception_waits_for_the_calls_beside_it(error: type[BaseException]) 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_the_end_of_the_process_leaves_an_answer_for_each_call(error: type[BaseException]) -> None:
-    """What ends the event loop passes; a write that was under way is of unknown outcome, one that was not may be sent."""
+    """What ends the event loop passes; a write under way is of unknown outcome, and the rest did not run."""
     guard = guard_for(process_for())
     ran: list[str] = []
 

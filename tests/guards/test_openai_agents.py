@@ -16,10 +16,10 @@ from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
 
 from otel_loopguard.guards import Guard
-from otel_loopguard.guards.openai_agents import guard_agent, stop_of
+from otel_loopguard.guards.openai_agents import failure_seen, guard_agent, stop_of
 from tests.guards import script as scripted
 from tests.guards.drivers.openai_agents import Scripted
-from tests.guards.script import Script, guard_for, process_for
+from tests.guards.script import Lost, Rejected, Script, guard_for, process_for
 
 SAME = {"query": "why"}
 QUIET = RunConfig(tracing_disabled=True)
@@ -72,6 +72,61 @@ def test_mcp_servers_of_an_agent_are_guarded() -> None:
     assert stop is not None
     assert (stop.tool, stop.agent, stop.count) == ("search", "triage", 4)
     assert ["[loopguard]" in json.dumps(text) for text in model.heard] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "ran", "kind"),
+    [
+        (Lost, {}, 1, "indeterminate"),
+        (Rejected, {}, 1, "indeterminate"),
+        (Lost, {"failure_error_function": failure_seen()}, 1, "indeterminate"),
+        (Rejected, {"failure_error_function": failure_seen()}, 2, None),
+        (Rejected, {"failure_error_function": failure_seen(lambda _, error: f"no: {error}")}, 2, None),
+        (Lost, {"failure_error_function": lambda *_: "sorry"}, 1, "write"),
+    ],
+    ids=["lost", "rejected", "lost, seen", "rejected, seen", "in other words", "in words that say nothing"],
+)
+def test_what_is_known_of_a_write_that_raised(
+    error: type[Exception], options: dict[str, Any], ran: int, kind: str | None
+) -> None:
+    """Its text alone says nothing of what happened, so it is not sent again; the exception says when nothing did."""
+    times = []
+
+    @function_tool(**options)
+    def refund(order: str) -> str:
+        times.append(order)
+        raise error("no answer")
+
+    steps = Script.stubborn(("refund", {"order": "A1"}), times=2)
+    agent = guard_agent(Agent("triage", model=Scripted(scripted.Model(steps)), tools=[refund]), guard_refusing_none())
+    stop = stop_of(Runner.run_sync(agent, "go", run_config=QUIET))
+    assert len(times) == ran
+    assert (stop and stop.kind) == kind
+
+
+def guard_refusing_none() -> Guard:
+    """A guard whose first refusal stops."""
+    return guard_for(process_for(), refusals=0)
+
+
+class Broken(Server):
+    """A server whose line drops."""
+
+    async def call_tool(self, tool_name: str, arguments: Any, *_: Any, **__: Any) -> CallToolResult:  # noqa: ANN401, ARG002
+        """No answer."""
+        self.ran[tool_name] += 1
+        raise ConnectionResetError
+
+
+def test_a_write_of_an_mcp_server_that_is_gone_is_not_sent_again() -> None:
+    """The SDK makes a text of it, and the guard knows that nobody knows."""
+    server = Broken()
+    guard = guard_for(process_for("version: 1\ntools: {search: {kind: write}}\n"), refusals=5)
+    agent = guard_agent(Agent("triage", model=Scripted(stubborn()), mcp_servers=[server]), guard)
+    stop = stop_of(Runner.run_sync(agent, "go", run_config=QUIET))
+    assert server.ran == {"search": 1}
+    assert stop is not None
+    assert stop.kind == "indeterminate"
 
 
 def test_runs_without_a_trace_share_nothing() -> None:
