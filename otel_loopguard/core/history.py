@@ -11,8 +11,9 @@ from typing import Final
 
 from .call import Outcome, ToolCall
 from .past.calls import Calls, weight_of
-from .past.entry import Entry, entry_of
-from .past.episode import Episodes
+from .past.entering import entry_of
+from .past.entry import Entry
+from .past.episodes import Episodes
 from .past.memory import Outcomes, Recent, Seen
 from .past.refusal import Refusals
 from .past.run_memory import RunMemory

@@ -9,28 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-import msgspec
 from opentelemetry.sdk.trace import Event as SdkEvent
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_loopguard.conventions import Event, Record
 
+from .ids import Ids
+
 __all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 _NOTHING: Final[Mapping[str, Any]] = {}
-
-
-class Ids(msgspec.Struct, frozen=True, gc=False):
-    """Ids as records hold them."""
-
-    trace_id: str
-    """32 lowercase hex digits."""
-    span_id: str
-    """16 lowercase hex digits, as the next one."""
-    parent_span_id: str
-    """Empty for a root."""
 
 
 def span_hex(span_id: int) -> str:
@@ -62,9 +52,9 @@ def events_in(span: ReadableSpan) -> Sequence[SdkEvent]:
 class _Common(NamedTuple):
     """What one span after the other has in common, and what records say of it."""
 
-    resource: object
-    scope: object
-    limits: object
+    resource: Any
+    scope: Any
+    limits: Any
     resource_attributes: Mapping[str, object]
     scope_name: str
     length_limit: int | None

@@ -27,7 +27,8 @@ from typing import Final
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
-from otel_loopguard.core.past.refusal import AFTER_WORK, IN_VAIN, MEASURE
+from otel_loopguard.core.past.reason import IN_VAIN
+from otel_loopguard.core.past.refusal import AFTER_WORK, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.words import LONG_ENOUGH, counts_on, each_its_own, fills_a_form, near
 

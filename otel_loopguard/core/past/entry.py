@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from otel_loopguard.core.call import Category, Outcome, OutcomeKind, ToolCall
+from otel_loopguard.core.call import Category, OutcomeKind
 from otel_loopguard.core.policy import ToolKind
-from otel_loopguard.core.tag import FAILED, MASK, key_of, number_of, print_of, salt_of
+from otel_loopguard.core.tag import print_of
 from otel_loopguard.core.words import near
 
-__all__ = ["Entry", "answer_of", "entry_of"]
+__all__ = ["Entry"]
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
@@ -96,26 +96,3 @@ class Entry(msgspec.Struct, gc=False, eq=False):
             and self.kind != "write"
             and near(self.words, self.word_count, other.words, other.word_count)
         )
-
-
-def entry_of(  # noqa: PLR0913, PLR0917 - made once a call, from what was worked out about it already
-    call: ToolCall, outcome: Outcome, kind: ToolKind, key: int | None, tool: int, place: int, turn: int
-) -> Entry:
-    """The entry of a call that has ended, before it is judged."""
-    group = key if call.group is None else key_of(call.group, call.key_id)
-    return Entry(
-        place, turn, tool, kind, key, salt_of(call.key_id), None if group is None else group >> 32, outcome.kind,
-        outcome.category, answer_of(outcome), None if outcome.error is None else number_of(outcome.error) >> 32,
-        None if outcome.shape is None else number_of(outcome.shape) >> 32,
-        call.words, call.word_count, call.payload, call.thought or kind == "none", outcome.refusal,
-        outcome.informative, outcome.state is not None, call.handoff_to is not None, approval=outcome.approval,
-    )  # fmt: skip
-
-
-def answer_of(outcome: Outcome) -> int | None:
-    """What came back as 64 bits, told apart by whether it is an error; one without a text is told by its type."""
-    failed = FAILED << 32
-    if outcome.kind != "error":
-        return None if outcome.fingerprint is None else number_of(outcome.fingerprint) & ~failed
-    kind = salt_of(f"{outcome.error_type}/{outcome.category}")
-    return (kind if outcome.fingerprint is None else kind ^ number_of(outcome.fingerprint)) & MASK | failed

@@ -8,51 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.tag import short
 
 from .entry import Entry
+from .reason import IN_VAIN, Reason
 
 __all__ = ["APART", "MEASURE", "REASON_LIMIT", "Reason", "Refusals"]
 
 REASON_LIMIT: Final = 8
 APART: Final = 15
 """Turns between two refusals that still belong together."""
-IN_VAIN: Final = 7
 AFTER_WORK: Final = 3
 MEASURE: Final = 4 * IN_VAIN
 """Weight of four refusals between which nothing was accepted. After accepted work another try is justified and weighs
 less than half: seven of those after the first make up the same."""
-
-
-class Reason(msgspec.Struct, gc=False, eq=False):
-    """One tool's refusals in the same words, or with the same message once the call's own words are masked."""
-
-    tool: int
-    """Tag of the tool's name."""
-    error: int
-    """32 bits of the last message's key."""
-    answer: int
-    """32 bits of the last answer."""
-    key: int
-    """32 bits of the last refused call; 0 where it is not known."""
-    first: int
-    """Place of the first refusal."""
-    last: int
-    """Place of the last."""
-    turn: int
-    """Of the last."""
-    count: int = 1
-    weight: int = IN_VAIN
-    equal: int = 1
-    """Refusals of the very same call in a row with nothing accepted in between, one a turn."""
-
-    def is_of(self, entry: Entry) -> bool:
-        """Whether a call was refused by this tool for this reason, whenever that was."""
-        if not entry.refusal or entry.tool != self.tool:
-            return False
-        return entry.error == self.error or short(entry.answer) == self.answer
 
 
 class Refusals:

@@ -9,30 +9,18 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import ToolCall
 from otel_loopguard.core.tag import key_of, name_tag, number_of, tag_of
 
 from .entry import Entry
 from .memory import Recent
+from .written import Written
 
 __all__ = ["RunMemory", "Written", "handoff_symbol", "idempotency_of"]
 
 _WRITES: Final = 64
 _HANDOFFS: Final = 32
 """Eight agents in a circle, four laps."""
-
-
-class Written(msgspec.Struct, frozen=True, gc=False):
-    """How a declared write went that was made last."""
-
-    done: bool
-    """It succeeded; False where nobody knows."""
-    idempotency: int | None
-    """32 bits of the idempotency key that it was sent with."""
-    scope: int
-    """Tag of the scope in which it was made."""
 
 
 def idempotency_of(call: ToolCall) -> int | None:

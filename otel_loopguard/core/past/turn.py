@@ -8,36 +8,17 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import Turn
 from otel_loopguard.core.tag import symbol_of, tag_of
 
 from .entry import Entry
+from .turn_mark import TurnMark
 
 __all__ = ["CALL_LIMIT", "TurnMark", "Turns", "mark_of", "token_of"]
 
 CALL_LIMIT: Final = 32
 """Calls of one turn; a host that knows no turns, and gives one token to all calls, still has a bound."""
 _LONGEST_TOKEN: Final = 48
-
-
-class TurnMark(msgspec.Struct, gc=False, eq=False):
-    """One turn: its set of calls as one symbol."""
-
-    number: int
-    first: int
-    """Place of its first call."""
-    symbol: int | None
-    """32 bits of the set of keys; None where one is unknown: such a turn equals no other."""
-    answers: int | None
-    """32 bits of the set of keys with what came back; None where something is missing, or the application's state was
-    a new one: such a turn equals no other."""
-    advanced: bool
-    waits: bool
-    """A declared poller within its budget was among the calls."""
-    fresh: bool | None
-    """Whether the turn brought anything new; None where nothing is known of it."""
 
 
 def token_of(turn: Turn) -> str | int | None:
