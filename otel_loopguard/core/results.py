@@ -1,7 +1,8 @@
 """Results of declared reads, kept so that a repeat can be answered without asking again.
 
 The one place that holds what a tool returned, and it leaves neither the process nor this object: it has no snapshot,
-its repr shows counts alone, and only guards may import it. Never for writes: whoever puts says what the tool is.
+its repr shows counts alone, and only guards may import it. Never for writes: whoever puts says what the tool is. Beside
+the results that answer are the heads of others, to be quoted to the model that got them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from otel_loopguard.errors import SettingError
 from .call import ABSENT
 from .policy import ToolPolicy
 
-__all__ = ["ResultKey", "ResultLimits", "Results", "may_keep"]
+__all__ = ["ResultKey", "ResultLimits", "Results", "may_keep", "may_quote"]
 
 ResultKey = tuple[str, str, str]
 """Run, agent, fingerprint of the call."""
@@ -57,8 +58,10 @@ class _Kept:
 class Results:
     """Bounded by count, bytes and age. Not locked."""
 
-    def __init__(self, limits: ResultLimits) -> None:
+    def __init__(self, limits: ResultLimits, *, to_quote: bool = False) -> None:
+        """``to_quote``: what is put are texts to quote from, not results to answer with."""
         self._limits = limits
+        self._to_quote = to_quote
         self._kept: OrderedDict[ResultKey, _Kept] = OrderedDict()
         self._bytes = 0
 
@@ -73,7 +76,7 @@ class Results:
 
     def put(self, key: ResultKey, value: object, settings: ToolPolicy, now_ns: int) -> bool:
         """Keep a result of a read; whether it was kept."""
-        if not may_keep(settings):
+        if not self._may_keep(settings):
             return False
         self._drop(key)
         data = _encoded(value)
@@ -87,13 +90,16 @@ class Results:
 
     def get(self, key: ResultKey, settings: ToolPolicy, now_ns: int) -> object:
         """A result that is kept and young enough, as a copy; else `ABSENT`."""
-        kept = self._kept.get(key) if may_keep(settings) else None
+        kept = self._kept.get(key) if self._may_keep(settings) else None
         if kept is None:
             return ABSENT
         if now_ns - kept.put_ns > self._limits.age_seconds * _SECOND:
             self._drop(key)
             return ABSENT
         return kept.data.decode() if kept.is_text else msgspec.json.decode(kept.data)
+
+    def _may_keep(self, settings: ToolPolicy) -> bool:
+        return may_quote(settings) if self._to_quote else may_keep(settings)
 
     def forget(self, run_id: str) -> None:
         """Drop what a run got: a user spoke, or it ended."""
@@ -110,7 +116,7 @@ def _encoded(value: object) -> bytes | None:
     """The bytes of plain data; None for anything that would not come back as what it is."""
     try:
         if isinstance(value, str):
-            return value.encode()
+            return value.encode() if type(value) is str else None
         data = msgspec.json.encode(value)
         return data if msgspec.json.decode(data) == value else None
     except (TypeError, ValueError, RecursionError, OverflowError):
@@ -120,3 +126,8 @@ def _encoded(value: object) -> bytes | None:
 def may_keep(settings: ToolPolicy) -> bool:
     """Only a declared read whose owner does not forbid it."""
     return settings.kind == "read" and settings.result.cache
+
+
+def may_quote(settings: ToolPolicy) -> bool:
+    """All but writes, whose receipt is no answer to a second one, and reads that move fast."""
+    return may_keep(settings) if settings.kind == "read" else settings.kind != "write"

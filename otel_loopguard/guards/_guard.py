@@ -102,7 +102,7 @@ class Guard(Told):
         self._edge = self._live.edge
         self._refusals = refusals
         self._speech = Speech(words or Words(), self._live, tools)
-        self._kept = Kept(limits or ResultLimits())
+        self._kept = Kept(limits or ResultLimits(), (words or Words()).max_earlier)
         self._in_flight = in_flight_of(self._live)
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, str], str] = {}
@@ -245,8 +245,8 @@ class Guard(Told):
             if stops:
                 lane.stopped_in, lane.stopped_by = guarded.call.turn, finding
         denied(self._live, guarded, finding.kind, taken)
-        kept = self._kept.get(guarded, self._live.policy.for_tool(call.tool))
-        text = self._speech.refuse(call, finding, kept, stops=stops)
+        earlier = self._kept.quote(guarded, self._live.policy.for_tool(call.tool), finding.kind)
+        text = self._speech.refuse(call, finding, earlier, stops=stops)
         return Refuse(call, text, loop_detected(guarded, finding, self._speech.remaining(call)) if stops else None)
 
     def _cover(self, call: Call, guarded: Guarded) -> Refuse:
@@ -290,7 +290,7 @@ class Guard(Told):
         call.is_started = True
         return inside(call.guarded)
 
-    def after(
+    def after(  # noqa: PLR0913 - what a framework may know of a result
         self,
         call: Call,
         result: object = ABSENT,
@@ -298,8 +298,13 @@ class Guard(Told):
         is_error: bool = False,
         error_type: str | None = None,
         error_message: str | None = None,
+        keep: object = ABSENT,
     ) -> Allow | Nudge:
-        """A dispatched call has ended with a result (`ABSENT`: none is known). What the model is to be told with it."""
+        """A dispatched call has ended with a result (`ABSENT`: none is known). What the model is to be told with it.
+
+        ``keep`` is what equal reads are answered with, where that is more than what the model reads: plain data, or
+        None where it cannot be given again as a whole.
+        """
         guarded = call.guarded
         if guarded is None:
             return Allow(call)
@@ -309,8 +314,10 @@ class Guard(Told):
             mode = self._mode or settings.mode
             if mode == "observe" or call.is_anonymous:
                 return Allow(call)
-            if not is_error and error_type is None and not isinstance(result, Absent):
-                self._kept.put(guarded, settings, result)
+            if not isinstance(result, Absent):
+                has_failed = is_error or error_type is not None
+                answer = result if keep is ABSENT else ABSENT if keep is None else keep
+                self._kept.put(guarded, settings, result, ABSENT if has_failed else answer, has_failed=has_failed)
             text = self._earned(call, guarded, taken)
             return Nudge(call, text) if text else Allow(call)
         except Exception as error:  # noqa: BLE001

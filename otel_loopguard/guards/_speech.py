@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from otel_loopguard.core.call import Absent
 from otel_loopguard.core.decision import Finding
 from otel_loopguard.core.explain import Remaining, Words, tools_of
 from otel_loopguard.live import Live
 
-from ._answer import Call, text_of
+from ._answer import Call
 
 __all__ = ["Speech"]
 
@@ -44,9 +43,8 @@ class Speech:
         """Of a call that is told."""
         return self._words.say(self._words.nudge, finding, self.remaining(call))
 
-    def refuse(self, call: Call, finding: Finding, kept: object, *, stops: bool) -> str:
-        """Of a call that is refused; ``kept`` is its earlier result, or `ABSENT`."""
-        earlier = "" if isinstance(kept, Absent) else text_of(kept)
+    def refuse(self, call: Call, finding: Finding, earlier: str, *, stops: bool) -> str:
+        """Of a call that is refused; ``earlier`` is what the model got before, if that is known."""
         template = self._words.stop if stops else self._words.refuse
         return self._words.say(template, finding, self.remaining(call), earlier)
 

@@ -184,7 +184,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         content = result.content
         after = self.guard.after(
             call, content, is_error=failed, error_type=_error_type(request, content) if failed else None,
-            error_message=text_of(content) if failed else None,
+            error_message=text_of(content) if failed else None, keep=content if result.artifact is None else None,
         )  # fmt: skip
         if isinstance(after, Allow):
             return result
@@ -220,8 +220,8 @@ def _turn_of(message: AnyMessage, messages: list[AnyMessage]) -> str:
 
 def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:
     if isinstance(decision, Nudge):
-        content = with_words(decision.answer, decision.text)
-        return ToolMessage(text_of(content), tool_call_id=call["id"], name=call["name"])
+        kept: Any = decision.answer if isinstance(decision.answer, list) else text_of(decision.answer)
+        return ToolMessage(_with_words(kept, decision.text), tool_call_id=call["id"], name=call["name"])
     return ToolMessage(decision.text, tool_call_id=call["id"], name=call["name"], status="error")
 
 

@@ -2,8 +2,8 @@
 
 Not the server's side. A client session does not know which calls one model decision made: say it with `step`.
 
-A server makes an error result of whatever its tool raised, and the kind of it is lost: of a write nobody knows whether it
-took effect, as when the session itself raises because the server is gone. Neither is sent again.
+A server makes an error result of whatever its tool raised, and the kind of it is lost: of a write nobody knows whether
+it took effect, as when the session itself raises because the server is gone. Neither is sent again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import MissingExtraError
 
-from ._answer import Nudge, Refuse, text_of, with_words
+from ._answer import Nudge, Refuse, text_of
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
 from ._step import current_step, step
@@ -93,12 +93,8 @@ class GuardedSession:
             agent=self._agent, default_run=self._own_run,
         )  # fmt: skip
         if isinstance(decision, Nudge):
-            kept = decision.answer
-            said = with_words(kept, decision.text)
-            texts = (
-                [text_of(one) for one in said] if isinstance(kept, list) and isinstance(said, list) else [text_of(said)]
-            )
-            return _result(texts, failed=False)
+            kept = decision.answer or _dumped(_result([], failed=False))
+            return _with_words(CallToolResult.model_validate(kept), decision.text)
         if isinstance(decision, Refuse):
             if decision.stop is not None:
                 raise guard.ended(decision.stop)
@@ -116,10 +112,9 @@ class GuardedSession:
             guard.after(decision.call)
             return result
         value, failed = _value(result), _failed(result)
-        after = guard.after(decision.call, value, is_error=failed, error_message=text_of(value) if failed else None)
-        if not isinstance(after, Nudge):
-            return result
-        return result.model_copy(update={"content": [*result.content, TextContent(type="text", text=after.text)]})
+        message = text_of(value) if failed else None
+        after = guard.after(decision.call, value, is_error=failed, error_message=message, keep=_dumped(result))
+        return _with_words(result, after.text) if isinstance(after, Nudge) else result
 
 
 def _failed(result: CallToolResult) -> bool:
@@ -132,6 +127,16 @@ def _value(result: CallToolResult) -> object:
     if any(text is None for text in texts):
         return {"content": [block.model_dump(mode="json") for block in result.content]}
     return texts[0] if len(texts) == 1 else texts
+
+
+def _with_words(result: CallToolResult, text: str) -> CallToolResult:
+    """The same result, structured content and all, with one more text."""
+    return result.model_copy(update={"content": [*result.content, TextContent(type="text", text=text)]})
+
+
+def _dumped(result: CallToolResult) -> dict[str, Any]:
+    """All of a result as plain data, to be given again; what is about the one request is left out."""
+    return result.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
 
 
 def _result(texts: list[str], *, failed: bool) -> CallToolResult:

@@ -141,7 +141,8 @@ class GuardedToolset(WrapperToolset[Any]):
             self.guard.failed(decision.call, error)
             raise
         value = result.return_value if isinstance(result, ToolReturn) else result
-        after = self.guard.after(decision.call, value)
+        is_whole = not isinstance(result, ToolReturn) or (result.content is None and result.metadata is None)
+        after = self.guard.after(decision.call, value, keep=value if is_whole else None)
         if not isinstance(after, Nudge):
             return result
         told = with_words(value, after.text)

@@ -65,6 +65,7 @@ def undeclared_is_run_until_the_fifth(driver: Driver, make: Make = Guard) -> Non
     assert [MARK in text for text in seen.heard[:5]] == [False, False, True, False, True]
     assert "the answer to why is 42" in seen.heard[2]
     assert "Not run" in seen.heard[4]
+    assert "The earlier result: the answer to why is 42" in seen.heard[4]
     assert seen.stop is not None
     assert seen.stop.count == 6
 

@@ -12,7 +12,7 @@ from otel_loopguard import names
 from otel_loopguard.config import Content, Settings
 from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import LoopDetected, SettingError
-from otel_loopguard.guards import Allow, Guard, Nudge, Refuse
+from otel_loopguard.guards import Allow, Guard, Nudge, Refuse, Words
 from otel_loopguard.live import LOGS_SUPPORTED
 from tests.guards.script import POLICY, guard_for, process_for
 from tests.support.process import Fixed, Process
@@ -102,6 +102,65 @@ def test_words_of_a_call_that_raised_wait() -> None:
         answer = call(guard, "search", {"q": "x"}, "2 hits")
     assert isinstance(answer, Nudge)
     assert "`fetch` failed 3 times with the same error" in answer.text
+
+
+def refusal(guard: Guard, tool: str, results: list[tuple[object, bool]], **arguments: object) -> str:
+    """What the model hears when a call is refused at last, each time with the next of these results."""
+    with otel_loopguard.run("r1"):
+        for place, (result, has_failed) in enumerate(results):
+            decision = guard.before(tool, {"q": "x", **dict.fromkeys(arguments, place)}, turn=f"t{place}")
+            if isinstance(decision, Refuse):
+                return decision.text
+            if isinstance(decision, Allow):
+                guard.after(decision.call, result, is_error=has_failed)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "quoted"),
+    [
+        ("ask", "the answer is 42", "\nThe earlier result: the answer is 42\n"),
+        ("ask", {"total": 3, "left": []}, '\nThe earlier result: {"total":3,"left":[]}\n'),
+        ("ask", "y" * 700, "\nThe earlier result: " + "y" * 596 + " ...\n"),
+        ("search", "2 hits", "\nThe earlier result: 2 hits\n"),
+        ("now", "price 5", None),
+        ("refund", "refunded", None),
+    ],
+    ids=["text", "object", "long", "read", "fast", "write"],
+)
+def test_a_refusal_says_what_came_back(tool: str, result: object, quoted: str | None) -> None:
+    """Of any call but writes and reads that move fast: the model has seen its own result."""
+    guard = guard_for(process_for(POLICY + "  now: {kind: read, result: {cache: false}}\n"))
+    said = refusal(guard, tool, [(result, False)] * 6)
+    assert "Not run" in said
+    assert (quoted in said) if quoted else ("The earlier result" not in said)
+    silent = guard_for(process_for(), words=Words(max_earlier=0))
+    assert "The earlier result" not in refusal(silent, tool, [(result, False)] * 6)
+
+
+def test_a_refusal_for_one_error_says_which() -> None:
+    """What came back is the tool's last failure, whatever the arguments; a text that the model never got is not."""
+    failures: list[tuple[object, bool]] = [("no such index", True)] * 9
+    assert "\nThe earlier result: no such index\n" in refusal(guard_for(process_for()), "fetch", failures, page=0)
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        for place in range(5):
+            guard.failed(guard.before("fetch", {"page": place}).call, ValueError("a secret of the host"))
+        refused = guard.before("fetch", {"page": 4})
+    assert isinstance(refused, Refuse)
+    assert "secret" not in refused.text
+
+
+def test_what_came_back_is_another_conversations() -> None:
+    """Neither another run nor the same one after a user's message is told."""
+    guard = guard_for(process_for())
+    refusal(guard, "ask", [("of r1", False)] * 6)
+    with otel_loopguard.run("r2"):
+        answers = [call(guard, "ask", {"q": "x"}, "of r2") for _ in range(5)]
+        guard.user_message()
+        assert isinstance(answers[4], Refuse)
+        assert "of r2" in answers[4].text
+        assert "of r1" not in answers[4].text
 
 
 def test_fast_moving_reads_are_not_answered_from_memory() -> None:
