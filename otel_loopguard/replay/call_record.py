@@ -22,7 +22,7 @@ from otel_loopguard.core.identifier import LONGEST, bounded
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.errors import RecordError
-from otel_loopguard.replay.line import members
+from otel_loopguard.replay.line import members, repeated
 from otel_loopguard.stream.reader import call_readers
 from otel_loopguard.stream.record import CallRecord
 
@@ -74,6 +74,9 @@ class CallRecordReader:
     def read(self, line: bytes) -> CallRecord:
         """The call of a line that is known to be a JSON object; `RecordError` names the field that is wrong."""
         fields = _decoded(self._decoder, line)
+        twice = repeated(line, Fields.__struct_fields__)
+        if twice is not None:
+            raise RecordError(f"a field stands twice - at `$.{twice}`")
         for name, least in _LEAST.items():
             value = getattr(fields, name)
             if isinstance(value, int) and not least <= value <= _MOST:

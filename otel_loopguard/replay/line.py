@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from otel_loopguard.errors import RecordError
 
-__all__ = ["member_names", "members", "parsed"]
+__all__ = ["member_names", "members", "parsed", "repeated"]
 
 _KEYS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]', re.DOTALL)
@@ -54,14 +55,24 @@ def parsed(line: bytes) -> object:
         pass
     except RecursionError:
         raise RecordError("values are nested too deep") from None
+    text = _text(line)
     try:
-        return json.loads(_text(line))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise RecordError(_no_json(error)) from None
     except RecursionError:
         raise RecordError("values are nested too deep") from None
     except ValueError:
         raise RecordError("no JSON: a number has too many digits") from None
+
+
+def repeated(line: bytes, names: Iterable[str]) -> str | None:
+    """The first of these names that an object has twice, of which a parser would keep one value without a word."""
+    doubtful = [name for name in names if line.count(b'"%b"' % name.encode()) > 1]
+    if not doubtful:
+        return None
+    met = Counter(name for name, _ in _apart(_text(line)))
+    return next((name for name in doubtful if met[name] > 1), None)
 
 
 def _text(line: bytes) -> str:

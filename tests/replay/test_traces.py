@@ -132,6 +132,9 @@ def test_a_recorded_end_gives_its_reason() -> None:
         ("{", "no JSON: expecting property name enclosed in double quotes at character 2"),
         ('{"run_id": "r", "tool": ', "no JSON: expecting value at character 25"),
         (b'{"run_id": "\xff", "tool": "x"}', "no JSON: the text is not UTF-8 at byte 13"),
+        (b'{"resourceSpans": [], "x": "\xff"}', "no JSON: the text is not UTF-8 at byte 29"),
+        ('{"run_id": "r", "tool": "a", "tool": "b"}', "a field stands twice - at `$.tool`"),
+        ('{"run_id": "r", "tool": "a", "state": {}, "turn": 1, "state": 2}', "a field stands twice - at `$.state`"),
         ('{"a": 1}', NEITHER),
         ('{"run_id": "r"}', "a call record must have a field `tool`"),
         ('{"resourceSpans": {}}', "expected a list, found an object - at `$.resourceSpans`"),
@@ -144,6 +147,22 @@ def test_a_line_that_cannot_be_read_says_why(line: str | bytes, reason: str) -> 
     with pytest.raises(RecordError) as raised:
         collected([line])
     assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"run_id": "r", "tool": "a", "observation": {"tool": "b", "run_id": "s"}}',
+        '{"run_id": "r", "tool": "a", "arguments": {"x": 1, "x": 2}}',
+        '{"run_id": "tool", "tool": "tool"}',
+        '{"run_id": "r", "tool": "a", "mine": 1, "mine": 2}',
+        r'{"run_id": "r", "tool": "a", "observation": "\"tool\": 1, \"tool\": 2"}',
+    ],
+)
+def test_only_a_field_of_the_record_itself_may_not_stand_twice(line: str) -> None:
+    """Content may hold the same names, values may be names, and what nobody reads may stand as often as it likes."""
+    (run,) = collected([line])
+    assert run.run_id in ("r", "tool")
 
 
 def test_nothing_is_taken_from_a_line_that_cannot_be_read() -> None:
