@@ -13,6 +13,7 @@ from typing import Final
 from otel_loopguard.errors import SettingError
 
 from .decision import Finding, Kind
+from .option import require, require_number
 from .policy import REPORT_BLOCKED
 
 __all__ = ["REPORT_BLOCKED", "Remaining", "Words", "tools_of"]
@@ -96,15 +97,19 @@ class Words:
     """Names listed of the remaining tools."""
 
     def __post_init__(self) -> None:
-        if self.max_length < len(_CUT) or self.max_earlier < 0 or self.max_tools < 0:
-            raise SettingError("bounds of words are at least 0, `max_length` at least 4", name="Words")
+        require_number("max_length", self.max_length, len(_CUT))
+        require_number("max_earlier", self.max_earlier)
+        require_number("max_tools", self.max_tools)
         for name in ("nudge", "refuse", "stop", "covered", "duplicate"):
             _check(name, getattr(self, name))
         for group, texts in (("what", self.what), ("options", self.options)):
+            require(group, texts, Mapping, 'texts by kind of finding, as `{"drift": "..."}`')
             for kind, text in texts.items():
                 if kind not in _WHAT:
                     allowed = ", ".join(f"`{one}`" for one in _WHAT)
-                    raise SettingError(f"`{kind}` is no kind of finding, expected one of {allowed}", name=group)
+                    raise SettingError(
+                        f"`{group}`: `{kind}` is no kind of finding, expected one of {allowed}", name=group
+                    )
                 _check(f"{group}[{kind!r}]", text)
 
     def say(self, template: str, finding: Finding, remaining: Remaining, earlier: str = "") -> str:
@@ -150,6 +155,7 @@ def _short(text: str, limit: int) -> str:
 
 def _check(name: str, template: str) -> None:
     """Refuse a template that could fail, or grow without bound, when an agent is stuck."""
+    require(name, template, str, "a text with fields in braces; leave it out to keep the built-in one")
     if len(template) > _TEMPLATE_LIMIT:
         raise SettingError(f"`{name}` is longer than {_TEMPLATE_LIMIT} characters", name=name)
     allowed = ", ".join(f"`{{{one}}}`" for one in sorted(_FIELDS))

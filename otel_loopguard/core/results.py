@@ -13,9 +13,8 @@ from typing import Final
 
 import msgspec
 
-from otel_loopguard.errors import SettingError
-
 from .call import ABSENT
+from .option import require_number
 from .policy import ToolPolicy
 
 __all__ = ["ResultKey", "ResultLimits", "Results", "may_keep", "may_quote"]
@@ -40,8 +39,9 @@ class ResultLimits:
     """An older result is not used: ten minutes, the time of a long run's dozen turns."""
 
     def __post_init__(self) -> None:
-        if min(self.count, self.total_bytes, self.entry_bytes, self.age_seconds) < 0:
-            raise SettingError("bounds of kept results are at least 0", name="ResultLimits")
+        for name in ("count", "total_bytes", "entry_bytes"):
+            require_number(name, getattr(self, name))
+        require_number("age_seconds", self.age_seconds, is_whole=False)
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.core.results import ResultLimits, may_keep
 from otel_loopguard.correlate import place
-from otel_loopguard.errors import LoopDetected, SettingError
+from otel_loopguard.errors import LoopDetected
 from otel_loopguard.keys import KeySource, PolicySource
 from otel_loopguard.live import (
     Guarded,
@@ -49,12 +49,12 @@ from ._checkpoint import denied, in_flight, loop_detected, stopped
 from ._failure import error_type_of, message_of
 from ._in_flight import in_flight_of
 from ._kept import Kept
+from ._option import require_choices, require_texts
 from ._speech import Speech
 from ._told import Told
 
 __all__ = ["Guard", "ResultLimits", "Words"]
 
-_MODES: Final = ("observe", "nudge", "enforce")
 _PENDING: Final = 1024
 """Agents that have words waiting, because the call that earned them raised an exception."""
 _INSISTING: Final = 2
@@ -91,17 +91,15 @@ class Guard(Told):
             live: The runs to count in, instead of those that all guards and processors of the process share.
 
         """
-        if mode is not None and mode not in _MODES:
-            raise SettingError(f"`mode` is one of {', '.join(f'`{one}`' for one in _MODES)}", name="mode")
-        if refusals < 0:
-            raise SettingError("`refusals` is at least 0", name="refusals")
+        parts = {"words": words, "limits": limits, "settings": settings, "live": live}
+        require_choices(mode=mode, refusals=refusals, attributes=attributes, **parts)
         self._settings = Settings.read(os.environ) if settings is None else settings
         self._mode: Mode | None = self._settings.mode or mode
         self._live = shared(self._settings, self._sources) if live is None else live
         enlist(self._live)
         self._edge = self._live.edge
         self._refusals = refusals
-        self._speech = Speech(words or Words(), self._live, tools)
+        self._speech = Speech(words or Words(), self._live, require_texts("tools", tools))
         self._kept = Kept(limits or ResultLimits(), (words or Words()).max_earlier)
         self._in_flight = in_flight_of(self._live)
         self._lock = threading.Lock()
@@ -185,7 +183,11 @@ class Guard(Told):
                 f"arguments of {raw.tool}", "the arguments of `%s` are no plain data, so its repeats cannot be told;"
                 " guard a function of plain arguments", raw.tool,
             )  # fmt: skip
-        if mode == "observe" or guarded.run.doubts:
+        if guarded.run.doubts:
+            return Allow(call)
+        if self._mode is None and guarded.lane.stopped_in is not None and guarded.lane.stopped_in == guarded.call.turn:
+            mode = "enforce"  # the agent's turn is over: a step ends as a whole, whatever its tools' own modes
+        if mode == "observe":
             return Allow(call)
         if call.is_anonymous:
             self._edge.warn(
@@ -327,9 +329,8 @@ class Guard(Told):
     def failed(self, call: Call, error: BaseException) -> None:
         """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
 
-        A declared write may have taken effect unless the exception says that it was rejected: `PermissionError`,
-        `FileNotFoundError`, `ValueError` and what is derived from them, an HTTP status from 400 to 499. It may have,
-        too, where it was broken off by what is no `Exception`: the end of the process, of a coroutine, of a task.
+        A declared write may have taken effect unless the exception says that it was rejected, as `ValueError`,
+        `PermissionError` and an HTTP status from 400 to 499 do (`error_type_of`).
         """
         kind = error_type_of(error)
         answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))

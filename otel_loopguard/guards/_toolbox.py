@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from ._batch import Asked
 from ._dispatch import Answered, Session, dispatch, dispatch_async
 from ._guard import Guard
+from ._option import require, require_callable, require_flag, require_guard, require_name
 
 __all__ = ["Toolbox"]
 
@@ -43,6 +44,16 @@ class Toolbox(Generic[Written]):
             report_blocked: The model is offered `report_blocked_tool()`, so refusals name it.
 
         """
+        require_guard(guard)
+        require("tools", tools, Mapping, 'functions by name, as `{"search": search}`')
+        for name, tool in tools.items():
+            require("tools", name, str, 'functions by name, as `{"search": search}`')
+            require_callable(f"tools[{name!r}]", tool, "a function to be called with the model's arguments")
+        require_name("run", run)
+        require_name("agent", agent)
+        if on_error is not None:
+            require_callable("on_error", on_error, "a function that makes a text of an exception, or None")
+        require_flag("report_blocked", report_blocked)
         guard.knows(*tools)
         self._session = Session(guard, dict(tools), run, agent, on_error, offers_report=report_blocked)
         self.interrupted: Written | None = None

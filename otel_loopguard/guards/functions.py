@@ -16,6 +16,7 @@ from otel_loopguard.errors import SettingError
 
 from ._answer import Allow, Call, Nudge, Refuse, with_words
 from ._guard import Guard
+from ._option import require_callable, require_guard, require_name
 from ._step import current_step, step
 
 __all__ = ["guarded", "step"]
@@ -39,8 +40,12 @@ def guarded(
         attach: How words go with a result; see `with_words`.
 
     """
+    require_guard(guard)
+    require_name("name", name)
+    require_callable("attach", attach, "a function of a result and a text")
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        require_callable("function", function, "a function; write `@guarded(guard)` above its `def`")
         if isinstance(function, (classmethod, staticmethod)):
             raise SettingError("put `@guarded` below `@classmethod` or `@staticmethod`, nearest to the function")
         tool_name = name or getattr(function, "__name__", "")

@@ -17,6 +17,7 @@ from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
+from ._option import require_flag, require_guard, require_name
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -46,6 +47,9 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
     def __init__(self, guard: Guard, *, agent: str | None = None, report_blocked: bool = False) -> None:
         """``report_blocked`` gives the agent a tool of that name, which changes what the model is offered."""
         super().__init__()
+        require_guard(guard)
+        require_name("agent", agent)
+        require_flag("report_blocked", report_blocked)
         self.guard = guard
         self.agent = agent
         self.tools = [_report_blocked(guard)] if report_blocked else []

@@ -17,6 +17,7 @@ from otel_loopguard.errors import MissingExtraError
 from ._answer import Nudge, Refuse, text_of
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
+from ._option import require, require_callable, require_flag, require_guard, require_name
 from ._step import current_step, step
 
 try:
@@ -59,6 +60,12 @@ class GuardedSession:
             report_blocked: `list_tools` shows a tool of that name beside the server's, which is answered here.
 
         """
+        require_callable("session", getattr(session, "call_tool", session), "a session or client that has `call_tool`")
+        require_guard(guard)
+        require("server", server, str, "a text; leave it out where servers have no tool names in common")
+        require_name("agent", agent)
+        require_name("run", run)
+        require_flag("report_blocked", report_blocked)
         self._session = session
         self._guard = guard
         self._prefix = f"mcp__{server}__" if server else ""

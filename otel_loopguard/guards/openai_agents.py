@@ -27,6 +27,7 @@ from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._failure import error_type_of, message_of
 from ._guard import Guard
+from ._option import require, require_callable, require_guard
 from ._step import new_step
 
 try:
@@ -90,6 +91,7 @@ def failure_seen(
         describe: Makes the text, by default as the SDK does.
 
     """
+    require_callable("describe", describe, "a function of the context and an exception that makes the model's text")
 
     async def tell(context: RunContextWrapper[Any], error: Exception) -> str:
         seen = _raised.get()
@@ -115,6 +117,9 @@ def guard_agent(
         failed: Tells from a tool's text that it raised; the SDK turns exceptions into texts.
 
     """
+    require("agent", agent, Agent, "an `Agent` of the SDK")
+    require_guard(guard)
+    require_callable("failed", failed, "a function that tells from a tool's text that it raised")
     watch = _Watch(guard, agent, failed)
     tools = [watch.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
     served_by = dict(agent.mcp_config)
@@ -324,6 +329,8 @@ def _trim(held: OrderedDict[str, Any]) -> None:
 def report_blocked_tool(guard: Guard) -> FunctionTool:
     """The tool `report_blocked` for an agent's list of tools."""
     import json  # noqa: PLC0415 - only this tool reads its arguments
+
+    require_guard(guard)
 
     async def report(context: Any, arguments: str) -> str:  # noqa: ANN401, ARG001 - the SDK's own
         try:

@@ -19,9 +19,11 @@ from ._answer import Allow, Nudge, Refuse, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
+from ._option import require, require_guard
 
 try:
     from pydantic_ai import Agent, RunContext, Tool
+    from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
     from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
     from pydantic_ai.models import Model, infer_model
@@ -49,6 +51,9 @@ def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None 
         model: The model of the runs, where the agent has none of its own.
 
     """
+    require("agent", agent, AbstractAgent, "an `Agent` of Pydantic AI")
+    require_guard(guard)
+    require("model", model, (Model, str, type(None)), "a `Model`, a model's name or None")
     chosen = model if model is not None else agent.model
     if chosen is None:
         raise SettingError("the agent has no model, hand one to `guarding`", name="model")
@@ -61,6 +66,7 @@ def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None 
 
 def report_blocked_tool(guard: Guard) -> Tool[Any]:
     """The tool `report_blocked` for an agent's list of tools."""
+    require_guard(guard)
 
     async def report_blocked(**said: object) -> str:
         return guard.report(**said)

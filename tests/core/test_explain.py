@@ -68,7 +68,7 @@ def test_words_are_the_users_to_change() -> None:
         ({"stop": "x" * 5000}, "longer than 4000 characters"),
         ({"what": {"loop": "x"}}, "`loop` is no kind of finding"),
         ({"options": {"drift": "{nobody}"}}, "unknown field"),
-        ({"max_length": 0}, "bounds of words"),
+        ({"max_length": 0}, "at least 4"),
     ],
 )
 def test_wrong_templates_are_refused_when_they_are_made(settings: dict[str, Any], message: str) -> None:

@@ -6,7 +6,10 @@ import pytest
 
 import otel_loopguard
 from otel_loopguard import names
+from otel_loopguard.config import Settings
+from otel_loopguard.core.policy import Mode
 from otel_loopguard.guards import Allow, Guard, Nudge, Refuse, Words
+from otel_loopguard.guards._batch import Asked, judge
 from otel_loopguard.live import LOGS_SUPPORTED
 from tests.guards.script import POLICY, guard_for, process_for
 
@@ -193,6 +196,43 @@ def test_covered_calls_hear_why() -> None:
     assert isinstance(covered[1], Refuse)
     said = "off: refund x2, `refund` was done already with these arguments; doing it again would do it twice."
     assert [one.text for one in covered if isinstance(one, Refuse)] == [said, said]
+
+
+MODES = "version: 1\nmode: observe\ntools: {refund: {kind: write, mode: enforce}, look: {kind: read}}\n"
+
+
+@pytest.mark.parametrize("mode", [None, "observe"])
+def test_a_step_ends_as_a_whole_whatever_its_tools_modes(mode: Mode | None) -> None:
+    """A stop ends the agent's turn: a tool in mode `observe` is not dispatched in that step, and is in the next."""
+    process = process_for(MODES)
+    guard = Guard(live=process.live, settings=Settings(), refusals=0)
+    other = Guard(live=process.live, settings=Settings(), mode=mode)
+    with otel_loopguard.run("r1"):
+        guard.after(guard.before("refund", {"order": "A1"}, turn="t1").call, "refunded")
+        asked = [Asked("a", "look", {"q": 1}), Asked("b", "refund", {"order": "A1"}), Asked("c", "look", {"q": 2})]
+        judged = judge(guard, asked, turn="t2")
+        late = other.before("look", {"q": 3}, turn="t2")
+        after = guard.before("look", {"q": 1}, turn="t3")
+    assert judged.stop is not None
+    assert [type(one) for one in judged.decisions] == [Refuse] * 3
+    # One by one it is the same, but for a guard that is told to do nothing at all.
+    assert isinstance(late, Allow if mode == "observe" else Refuse)
+    assert isinstance(after, Allow)
+
+
+def test_an_observed_tool_is_not_stopped_for_itself() -> None:
+    """However often it is called and whatever else is refused beside it, its calls run."""
+    guard = Guard(live=process_for(MODES).live, settings=Settings(), refusals=5)
+    said = []
+    with otel_loopguard.run("r1"):
+        for place in range(6):
+            asked = [Asked(f"a{place}", "refund", {"order": "A1"}), Asked(f"b{place}", "look", {"q": 1})]
+            judged = judge(guard, asked, turn=f"t{place}")
+            for one, decision in zip(asked, judged.decisions, strict=True):
+                said.append(f"{one.tool} {type(decision).__name__}")
+                if isinstance(decision, Allow):
+                    guard.after(decision.call, "done")
+    assert said == ["refund Allow", "look Allow"] + ["refund Refuse", "look Allow"] * 5
 
 
 def test_tools_of_another_agent_are_not_offered() -> None:
