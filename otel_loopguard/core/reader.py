@@ -14,14 +14,16 @@ from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ToolPolicy
-from .reading.answer import finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
+from .reading.answer import REFUSAL_LENGTH, finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
 from .reading.category import category_of, is_category
 from .reading.command import works_in_silence
 from .reading.comparison import compared
+from .reading.fault import is_fault
 from .reading.message import message_key, message_shape
+from .reading.nothing import is_nothing
 from .reading.progress import at_path, items_at, measure_of
 from .reading.volatile import MASK, mask
-from .words import LONG_ENOUGH, MAX_DEPTH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
+from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]
 
@@ -45,38 +47,6 @@ _LONG_ANSWER: Final = 400
 """Bytes of an answer that may hold so many long words."""
 _MANY_WORDS: Final = 32
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
-_NO_RESULTS: Final = frozenset(
-    ["no results", "no result", "no results found", "no matches", "no matches found", "no match found", "nothing found",
-     "0 results", "0 results found", "0 matches", "0 matches found"]
-)  # fmt: skip
-"""Whole answers that mean an empty list."""
-
-
-def _is_empty(data: object) -> bool:
-    """Null, "", [], {}, or an object of nothing but empty or nought members with at least one empty list in it."""
-    if isinstance(data, str):
-        text = data.strip()
-        return not text or text.rstrip(".!").casefold() in _NO_RESULTS
-    if isinstance(data, dict):
-        return not data or (_is_void(data, MAX_DEPTH) and _holds_empty_list(data, MAX_DEPTH))
-    return data is None or data == []
-
-
-def _is_void(data: dict[str, object], levels: int) -> bool:
-    """Whether an object holds nothing but what is empty or nought, up to so many levels below."""
-    for value in data.values():
-        if isinstance(value, dict):
-            if levels <= 1 or not _is_void(value, levels - 1):
-                return False
-        elif value or value is False:
-            return False
-    return True
-
-
-def _holds_empty_list(data: object, levels: int) -> bool:
-    if isinstance(data, dict):
-        return levels > 0 and any(_holds_empty_list(value, levels - 1) for value in data.values())
-    return data == []
 
 
 def _is_informative(data: object) -> bool:
@@ -97,6 +67,10 @@ def _is_informative(data: object) -> bool:
         if words >= LONG_ENOUGH:
             return True
     return False
+
+
+def _is_short(encoded: bytes | Unknown | None) -> bool:
+    return isinstance(encoded, bytes) and len(encoded) <= REFUSAL_LENGTH
 
 
 def _kind(data: object, settings: ToolPolicy, *, is_error: bool, is_empty: bool) -> OutcomeKind:
@@ -236,10 +210,12 @@ class CallReader:
         state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
-        is_empty = _is_empty(data)
+        is_empty = is_nothing(data)
         refusal, approval = is_error, False
         if isinstance(data, str) and not is_error:
             refusal, approval = read_answer(data, rules.refusal, payload=payload)
+        elif isinstance(data, dict) and not is_error and rules.refusal == "standard" and _is_short(encoded):
+            refusal = is_fault(data)
         if not refusal and is_empty:
             approval = payload or works_in_silence(load(arguments))
         elif not refusal and not isinstance(data, str):

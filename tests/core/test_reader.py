@@ -124,6 +124,66 @@ def test_kinds(result: object, kind: str) -> None:
     assert outcome(result).kind == kind
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        "0 hits", "No rows.", "(0 rows)", "0 results found", "Nothing matched.", "nothing was found",
+        "No matching items", "Zero records returned!",
+        {"status": "ok", "data": []}, {"ok": True, "results": [], "took": 4}, {"code": 200, "page": 3, "items": []},
+        {"total_count": 0, "incomplete_results": False, "items": []},
+        {"query": "refund", "limit": 20, "results": [], "count": 0},
+        {"took": 3, "timed_out": False, "_shards": {"total": 5, "failed": 0},
+         "hits": {"total": {"value": 0, "relation": "eq"}, "max_score": None, "hits": []}},
+        {"data": {"search": {"nodes": [], "pageInfo": {"hasNextPage": False, "endCursor": None}}}},
+    ],
+)  # fmt: skip
+def test_a_search_that_lists_nothing_is_empty_whatever_it_tells_about_itself(result: object) -> None:
+    """How long it took, what was asked for and that all went well is nothing that was found."""
+    assert outcome(result).kind == "empty"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "0 errors", "0 rows affected", "No rows updated", "0 failed", "10 hits", "no", "nothing", "No rows in table a",
+        {"status": "ok", "errors": []}, {"success": True, "failures": [], "warnings": []},
+        {"status": "closed", "data": []}, {"total": 3, "items": []}, {"query": "refund"}, {"took": 3, "hits": 0},
+        {"success": False, "items": []}, {"page": 3, "items": [], "note": "try page 2"},
+    ],
+)  # fmt: skip
+def test_what_a_check_or_a_change_comes_to_is_no_empty_list(result: object) -> None:
+    """Without faults, without rows that changed, and whatever stands beside an empty list are answers."""
+    assert outcome(result).kind == "ok"
+
+
+@pytest.mark.parametrize(
+    ("result", "refused"),
+    [
+        ({"success": False}, True), ({"ok": False, "data": None}, True), ({"succeeded": False, "id": 4}, True),
+        ({"content": [{"type": "text", "text": "no such page"}], "isError": True}, True),
+        ({"status": "error", "message": "no such table", "rows": [1]}, True),
+        ({"message": "no such table", "status": "fail"}, True), ({"error": "no such table"}, True),
+        ({"error": {"code": 7, "message": "quota"}, "request_id": "a1"}, True),
+        ({"errors": [{"message": "unknown field"}], "data": None}, True), ({"errors": ["a", "b"]}, True),
+        ('{"success": false, "error": "stale"}', True), ({"type": "error", "error": {"type": "overloaded"}}, True),
+        ({"success": True}, False), ({"error": None, "rows": [1]}, False), ({"errors": []}, False),
+        ({"isError": False, "content": []}, False), ({"error": 3, "warn": 4}, False),
+        ({"id": 7, "status": "failed"}, False),
+        ({"errors": [{"message": "one field"}], "data": {"user": "a"}}, False), ({"log": {"error": "boom"}}, False),
+        ({"error": "boom", "lines": ["a"]}, False), ({"status": "error", "count": 2}, False), ([{"error": "a"}], False),
+        ({"errors": [1, 2]}, False), ({"success": False, "text": "x" * 700}, False),
+    ],
+)  # fmt: skip
+def test_structured_data_says_no_by_a_flag_or_by_a_reason_alone(result: object, *, refused: bool) -> None:
+    """A failure is told at the top, and nothing that was found stands beside it; long data is an answer."""
+    assert outcome(result).refusal is refused
+
+
+def test_the_owner_says_that_nothing_is_a_refusal() -> None:
+    """With `refusal: none` a report of failure is a result like others."""
+    assert not outcome({"success": False}, "tools: {look: {result: {refusal: none}}}").refusal
+
+
 def test_no_ops_and_our_own() -> None:
     """A declared field says that nothing changed; what we answered is ours."""
     changed = "tools: {look: {kind: write, result: {changed: {path: changed}}}}"

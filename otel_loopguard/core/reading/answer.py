@@ -57,12 +57,13 @@ _NO_FAILURE: Final = re.compile(
 """What says that nothing failed, in lower case: taken out of a text before failures are searched for in it."""
 _NO_MATCH: Final = re.compile(
     r"\bno (?!such\b)(?:[\w-]+ ){0,3}?(?:results?|match(?:es|ing)?|hits?|entries|records?|occurrences?)\b"
-    r"|\b(?:nothing|none) (?:was |were )?found\b"
+    r"|\b(?:nothing|none) (?:was |were )?(?:found|matched)\b"
+    r"|(?<![\d.,])(?:0|zero) (?:search )?(?:results?|match(?:es)?|hits?|occurrences?)\b"
     r"|\bnot found (?:on|in) (?:this|the) (?:page|document|text|results?|index|list)\b"
     r"|\b(?:returned|found|matched) nothing\b"
 )
 """What says that a search ran and had no hit, in lower case. A missing file is no such search."""
-_NO_MATCH_HINTS: Final = ("no ", "nothing", "none ", "not found")
+_NO_MATCH_HINTS: Final = ("no ", "nothing", "none ", "not found", "0 ", "zero ")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
