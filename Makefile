@@ -71,6 +71,22 @@ test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
 	@echo "running the tests with $$($(BIN)/python --version)"
 	$(BIN)/python -m pytest $(or $(ARGS),-n auto)
 
+# The compiled package stands before the sources on the path; tests/test_compiled.py says whether it is what runs.
+COMPILED_TESTS := tests/core tests/conventions tests/emit tests/keys tests/live tests/otel tests/replay tests/stream
+COMPILED_TESTS += tests/guards tests/test_behaviour.py tests/test_compiled.py tests/test_correlate.py
+COMPILED_TESTS += tests/test_fingerprint_vectors.py tests/test_privacy.py tests/test_redact.py
+
+.PHONY: compiled
+compiled: $(INSTALLED)  ## compile the hot modules with mypyc into .cache/compiled (needs a C compiler; once some minutes)
+	@$(BIN)/python compiling.py
+
+.PHONY: test-compiled
+test-compiled: $(INSTALLED)  ## the tests of what is compiled, on the compiled package (ARGS="tests/core" for some)
+	@place=$$($(BIN)/python compiling.py)
+	echo "running the tests on $$place"
+	PYTHONPATH=$$place LOOPGUARD_TEST_COMPILED=$$place \
+	  $(BIN)/python -m pytest -o pythonpath=". $$place" $(or $(ARGS),-n auto $(COMPILED_TESTS))
+
 GUARDS ?= newest older
 GUARDS_OLDER := langchain==1.0.8 langgraph==1.0.5 langgraph-prebuilt==1.0.5 openai-agents==0.9.3 pydantic-ai-slim==1.29.0
 GUARDS_OLDER += mcp==1.23.3 anthropic==0.79.0 openai==2.19.0 opentelemetry-api==1.38.0 opentelemetry-sdk==1.38.0

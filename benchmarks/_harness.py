@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from _package import FLAG, package
+
 __all__ = ["Case", "Measured", "machine", "main", "measure"]
 
 LEAST_ROUNDS = 5
@@ -102,6 +104,7 @@ def machine() -> dict[str, object]:
         "implementation": platform.python_implementation(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
+        "package": package(),
     }
 
 
@@ -121,6 +124,7 @@ def main(  # noqa: PLR0913 - what a benchmark can say of itself
     parser = argparse.ArgumentParser(description=f"{name}: CPU time of ours divided by that of the obvious way.")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--rounds", type=int, default=rounds, help=f"at least {LEAST_ROUNDS} (default: %(default)s)")
+    parser.add_argument(FLAG, action="store_true", help="measure the Python sources, not what is compiled of them")
     options = parser.parse_args(argv)
     found: dict[str, Measured] = {}
     for case in cases:
@@ -150,6 +154,7 @@ def main(  # noqa: PLR0913 - what a benchmark can say of itself
 
 def _print_table(found: Mapping[str, Measured], limits: Mapping[str, float], shown: Mapping[str, object]) -> None:
     width = max(len(case) for case in found) + 2
+    print(f"the {package()} package, Python {platform.python_version()}")
     print(f"{'':{width}}{'ratio':>8}{'limit':>8}{'ours':>14}{'obvious way':>16}")
     for case, one in found.items():
         limit = f"{limits[case]:.2f}" if case in limits else ""

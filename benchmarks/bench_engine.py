@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from pathlib import Path
 
+import _compiled  # noqa: F401 - first: the package is to come from where it says
 from _harness import Case, main
 
 from otel_loopguard.core.call import Outcome, ToolCall

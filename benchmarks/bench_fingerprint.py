@@ -14,6 +14,7 @@ import time
 import unicodedata
 from collections.abc import Callable
 
+import _compiled  # noqa: F401 - first: the package is to come from where it says
 from _harness import Case, main
 
 from otel_loopguard.core.canonical import Unknown, canonical, load_and_encode

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
+import _compiled  # noqa: F401 - first: the package is to come from where it says
 from _harness import Case, main
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.metrics import MeterProvider
