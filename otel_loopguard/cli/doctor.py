@@ -48,11 +48,20 @@ def doctor(ctx: click.Context, *, as_json: bool, offline: bool, command: Sequenc
     """Reserved: the help text stands above."""
     from otel_loopguard_autoload import is_enabled
 
-    from .diagnosis import check_endpoint, check_guards, check_providers, check_sampling, check_settings, installed
+    from .diagnosis import (
+        check_endpoint,
+        check_guards,
+        check_package,
+        check_providers,
+        check_sampling,
+        check_settings,
+        installed,
+    )
 
     environ = dict(os.environ)
     found = installed(environ)
     checks = [*check_settings(environ), *_visibility(found), *check_sampling(environ), *check_guards(environ)]
+    checks.append(check_package())
     if is_enabled(environ):
         checks += check_providers(environ, command)
     if not offline:

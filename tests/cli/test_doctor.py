@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import pytest
 
+from otel_loopguard.core import engine
+
 KEY: Final = "0123456789abcdef" * 4
 
 
@@ -38,6 +40,13 @@ def test_a_bare_environment_is_told() -> None:
     assert (code, told["prevented"]) == (1, True)
     assert levels(told, "switch") == ["error"]
     assert levels(told, "provider") == []
+
+
+def test_the_package_is_told() -> None:
+    """Whether it is compiled, by the name of a file of it."""
+    is_compiled = not str(engine.__file__).endswith(".py")
+    (text,) = [check["text"] for check in doctor({})[1]["checks"] if check["subject"] == "package"]
+    assert text.split(":")[0] == ("compiled" if is_compiled else "interpreted")
 
 
 def test_an_environment_that_works() -> None:

@@ -5,6 +5,7 @@ from .endpoint import check_endpoint
 from .guarding import check_guards
 from .instrumentation import INSTRUMENTATIONS, Installed, Instrumentation, installed
 from .key_and_policy import check_settings
+from .package import check_package
 from .provider import check_providers
 from .sampling import check_sampling
 
@@ -16,6 +17,7 @@ __all__ = [
     "Level",
     "check_endpoint",
     "check_guards",
+    "check_package",
     "check_providers",
     "check_sampling",
     "check_settings",
