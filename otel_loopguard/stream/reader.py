@@ -56,9 +56,10 @@ def read_ending(record: Record) -> Ending | None:
 def call_readers(policy: Policy, keyring: Keyring, scope: KeyScope) -> Callable[[str, str], CallReader]:
     """Gives the reader for a service and run, with the key that the key scope derives for them."""
 
-    @lru_cache(maxsize=_READERS)
-    def reader_of(value: str) -> CallReader:
+    def made(value: str) -> CallReader:
         return CallReader(policy, fingerprinter(keyring, scope, value))
+
+    reader_of = lru_cache(maxsize=_READERS)(made)  # no decorator: compiled, `reader` would not find it
 
     def reader(service: str, run_id: str) -> CallReader:
         return reader_of({"environment": "", "service": service, "run": run_id}[scope])
