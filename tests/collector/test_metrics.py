@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -152,3 +153,51 @@ def test_a_label_is_a_short_text(tmp_path: Path, recipes: list[str]) -> None:
         assert "canary" not in page
         assert 'gen_ai_agent_name="' + "a" * 256 + '"' in page
     assert "canary" not in collector.log.read_text()
+
+
+TEXTS = ("gen_ai.agent.name", "gen_ai.tool.name", "loopguard.finding.kind", "loopguard.outcome", "loopguard.verdict")
+OF_EVENTS = {
+    "loopguard.finding": ("gen_ai.agent.name", "gen_ai.tool.name", "loopguard.finding.action",
+                          "loopguard.finding.kind"),
+    "loopguard.nudge.outcome": ("loopguard.nudge.outcome",),
+    "loopguard.blocked": ("loopguard.blocked.kind",),
+    "loopguard.integrity": ("loopguard.integrity.kind", "loopguard.integrity.level"),
+    "loopguard.run.end": ("loopguard.termination.reason", "loopguard.run.progressed"),
+}  # fmt: skip
+NO_TEXTS: dict[str, object] = {
+    "bytes": b"canary" * 1000,
+    "a map": {"canary": "canary"},
+    "an empty map": {},
+    "a list": ["canary"],
+    "an empty list": [],
+    "a whole number": 4711,
+    "a number": 47.11,
+}
+
+
+def labels(collector: Collector) -> set[str]:
+    """The values of all labels on the page but of buckets' and of the page's own."""
+    names = " ".join(name for name in counted(collector) if name.startswith("loopguard_"))
+    return set(re.findall(r'(\w+="[^"]*")', names))
+
+
+@pytest.mark.parametrize("what", NO_TEXTS)
+def test_what_is_no_text_is_no_label(tmp_path: Path, what: str) -> None:
+    """Every label of every measurement says what an absent attribute says."""
+    value = NO_TEXTS[what]
+    call = annotated("r", 1, **{"loopguard.finding.kind": "x"})
+    kept = [pair for pair in call.attributes if pair.key not in TEXTS]
+    del call.attributes[:]
+    call.attributes.extend([*kept, *pairs(dict.fromkeys(TEXTS, value))])
+    message = traces([call])
+    del message.resource_spans[0].resource.attributes[:]
+    message.resource_spans[0].resource.attributes.extend(pairs({"service.name": value}))
+    events = logs([(event, dict.fromkeys(names, value)) for event, names in OF_EVENTS.items()])
+    wanted = WANTED | {"loopguard_collector_integrity_findings_total"}
+    with Collector(tmp_path, "metrics.yaml") as collector:
+        collector.send(message)
+        collector.send(events)
+        until(lambda: {name.partition("{")[0] for name in collector.rates()} >= wanted, "all are counted")
+        said = {label.partition("=")[2].strip('"') for label in labels(collector)}
+        assert said == {"unknown", "unannotated", "unknown_service"}
+        assert "canary" not in "".join(collector.rates())
