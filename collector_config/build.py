@@ -8,7 +8,6 @@ the user's cache; nothing is written here. Standard library alone.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import os
 import platform
@@ -18,9 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collector_config.building import BuildError, Steps, alone, cache, go_environ, go_version
+else:  # a script finds what lies beside it
+    from building import BuildError, Steps, alone, cache, go_environ, go_version
 
 NAME: Final = "otelcol-loopguard"
 FOLDER: Final = Path(__file__).resolve().parent
@@ -29,22 +33,13 @@ STAND_IN: Final = FOLDER / "servicediscovery"
 OCB: Final = "go.opentelemetry.io/collector/cmd/builder"
 LEAST_GO: Final = (1, 26)
 """What the modules of the manifest's release ask for in their go.mod files."""
-INSTALL_GO: Final = "install Go 1.26 or newer from https://go.dev/dl/ and put it on the PATH"
-_TAIL: Final = 25
-"""Lines of a failed build's log that are shown."""
 _PAUSE: Final = 15.0
 """Seconds between two lines of progress where there is no terminal."""
 
 
-class BuildError(Exception):
-    """The Collector cannot be had; the words say why and what to do."""
-
-
-def cache() -> Path:
-    """The folder that holds every build."""
-    held = os.environ.get("XDG_CACHE_HOME")
-    base = Path(held) if held and Path(held).is_absolute() else Path.home() / ".cache"
-    return base / "otel-loopguard" / "collector"
+def builds() -> Path:
+    """The folder that holds every build of a Collector."""
+    return cache() / "collector"
 
 
 def manifest_hash() -> str:
@@ -65,20 +60,6 @@ def ocb_version() -> str:
     return found.group(1)
 
 
-def go_version() -> str:
-    """The version of the Go that is installed, as `1.26.8`; raises `BuildError` where it is absent or too old."""
-    go = shutil.which("go")
-    if go is None:
-        raise BuildError(f"Go is not installed\nhint: {INSTALL_GO}")
-    told = subprocess.run([go, "version"], capture_output=True, text=True, check=False)
-    found = re.search(r"go(\d+)\.(\d+)(\.\d+)?", told.stdout)
-    if told.returncode or found is None:
-        raise BuildError(f"`{go} version` does not say which Go it is: {(told.stderr or told.stdout).strip()}")
-    if (int(found.group(1)), int(found.group(2))) < LEAST_GO:
-        raise BuildError(f"`{go}` is {found.group(0)}, the Collector needs 1.26 or newer\nhint: {INSTALL_GO}")
-    return found.group(0).removeprefix("go")
-
-
 def folder_name(go: str) -> str:
     """The folder of a build in the cache; with `*` for Go a pattern for builds by any version of it."""
     return f"{manifest_hash()}-go{go}-{platform.system().lower()}-{platform.machine().lower()}"
@@ -87,10 +68,10 @@ def folder_name(go: str) -> str:
 def find() -> Path | None:
     """The built Collector of this manifest, or None; without Go one that any version of Go has built."""
     try:
-        go = go_version()
+        go = go_version(LEAST_GO, "the Collector")
     except BuildError:
         go = "*"
-    found = [path for path in cache().glob(f"{folder_name(go)}/{NAME}") if os.access(path, os.X_OK)]
+    found = [path for path in builds().glob(f"{folder_name(go)}/{NAME}") if os.access(path, os.X_OK)]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
@@ -99,10 +80,10 @@ def build() -> Path:
     held = find()
     if held is not None:
         return held
-    go = go_version()
-    target = cache() / folder_name(go) / NAME
+    go = go_version(LEAST_GO, "the Collector")
+    target = builds() / folder_name(go) / NAME
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(target.parent / "lock"):
+    with alone(target.parent / "lock", _tell):
         if not target.exists():  # another one may have built it while this one waited
             _tell(f"building {NAME} {ocb_version()} with Go {go}: 5 to 20 minutes and 2 GB of disk, once")
             _build(target)
@@ -117,10 +98,8 @@ def _build(target: Path) -> None:
         # ocb resolves the stand-in's place against the output, so both go where the output is.
         shutil.copy(MANIFEST, work)
         shutil.copytree(STAND_IN, work / STAND_IN.name)
-        # Only what ocb itself would set: another flag here would be another build to Go's cache.
-        environ = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(work / "bin"), "GOWORK": "off"}
-        environ["GOFLAGS"] = f"{environ.get('GOFLAGS', '')} -buildvcs=false".strip()
-        steps = _Steps(work, environ, written, log)
+        environ = go_environ(GOBIN=str(work / "bin"))
+        steps = Steps(_tell, work, environ, written, _PAUSE)
         steps.run("fetching the builder", ["go", "install", f"{OCB}@{ocb_version()}"])
         ocb = str(work / "bin" / "builder")
         steps.run("fetching the modules", [ocb, "--config", MANIFEST.name, "--skip-compilation"])
@@ -139,61 +118,6 @@ def _packages(code: Path, environ: Mapping[str, str]) -> int:
     return len(told.stdout.splitlines())
 
 
-class _Steps:
-    """Runs the programs of a build in one folder, their words into one log."""
-
-    def __init__(self, work: Path, environ: Mapping[str, str], written: TextIO, log: Path) -> None:
-        self._work, self._environ, self._written, self._log = work, environ, written, log
-
-    def run(self, what: str, command: list[str], folder: Path | None = None, of: int = 0) -> None:
-        """Run one to its end, telling how far it is; ``of``: packages that it compiles at most."""
-        start = told = time.monotonic()
-        lines: list[str] = []
-        with subprocess.Popen(
-            command,
-            cwd=folder or self._work,
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            _tell(what)
-            assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-            for line in process.stdout:
-                lines.append(line)
-                self._written.write(line)
-                self._written.flush()
-                now = time.monotonic()
-                if now - told >= _PAUSE:
-                    told = now
-                    done = f", {len(lines)} of at most {of} packages" if of else ""
-                    _tell(f"  {what}: {now - start:.0f} s{done}")
-        if process.returncode:
-            tail = "".join(lines[-_TAIL:]).rstrip()
-            raise BuildError(
-                f"{what} failed: `{' '.join(command)}` ended with {process.returncode}\n{tail}\n"
-                f"hint: the whole log is `{self._log}`; behind a proxy set GOPROXY, where modules are not found"
-            )
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One build of a manifest at a time on this machine; the others wait and find it done."""
-    try:
-        import fcntl  # noqa: PLC0415 - not on Windows, where two builds at once waste time and do no harm
-    except ImportError:
-        yield
-        return
-    with path.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            _tell("another build of it is running; waiting for its end")
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-
-
 def _tell(words: str) -> None:
     print(f"collector: {words}", file=sys.stderr, flush=True)
 
@@ -204,7 +128,7 @@ def main() -> int:
         prog="collector_config/build.py",
         description="Finds or builds the OpenTelemetry Collector that the recipes of this folder are tested with, and "
         "prints its path as the last line on standard output.",
-        epilog=f"Needs Go 1.26 or newer for building. Builds are kept in {cache()}, one for each content of "
+        epilog=f"Needs Go 1.26 or newer for building. Builds are kept in {builds()}, one for each content of "
         "builder.yaml and version of Go; remove the folder to be rid of them.",
     )
     parser.add_argument("--find", action="store_true", help="only look: exit 1 where it is not built")

@@ -55,9 +55,10 @@ class Machine:
 
 
 def copy_of(folder: Path) -> Path:
-    """The script with its manifest and stand-in, elsewhere."""
+    """The script with what it shares, its manifest and stand-in, elsewhere."""
     folder.mkdir()
     shutil.copy(BUILD, folder)
+    shutil.copy(RECIPES / "building.py", folder)
     shutil.copy(RECIPES / "builder.yaml", folder)
     shutil.copytree(RECIPES / "servicediscovery", folder / "servicediscovery")
     return folder / "build.py"
@@ -135,7 +136,7 @@ def test_a_failed_build_leaves_no_binary_and_nothing_in_the_checkout(tmp_path: P
     machine = Machine(tmp_path)
     folder = machine.folder(script)
     assert sorted(path.name for path in folder.iterdir()) == ["build.log", "lock"]
-    assert [path for path in sorted(script.parent.rglob("*")) if path.name != "__pycache__"] == before
+    assert [path for path in sorted(script.parent.rglob("*")) if "__pycache__" not in path.parts] == before
 
 
 def test_a_second_build_waits_for_the_first(tmp_path: Path) -> None:
