@@ -116,8 +116,9 @@ def test_somebody_is_told_of_the_stuck_agent_alone(watched: Watched) -> None:
 
 
 def test_the_queues_are_watched(watched: Watched) -> None:
-    """Size and capacity of all four queues of the gateway are there, under names that the rules know."""
+    """Size and capacity of all five queues of the gateway, one for an exporter and signal, under names of the rules."""
     queues = watched.monitoring.until("otelcol_exporter_queue_size / otelcol_exporter_queue_capacity < 0.5")
-    assert {one["exporter"] for one in queues} == {
-        "otlp_grpc/detector", "otlp_grpc/traces", "otlp_grpc/logs", "otlp_grpc/metrics",
+    assert {(one["exporter"], one["data_type"]) for one in queues} == {
+        ("otlp_grpc/detector", "traces"), ("otlp_grpc/detector", "logs"), ("otlp_grpc/traces", "traces"),
+        ("otlp_grpc/logs", "logs"), ("otlp_grpc/metrics", "metrics"),
     }  # fmt: skip
