@@ -93,6 +93,12 @@ SPANS: Final[dict[str, Callable[[str, str], ExportTraceServiceRequest]]] = {
     "a listed name in a map": lambda run, canary: trace_with(
         run, attribute("my.map", {"deep": {"gen_ai.tool.call.arguments": canary}})
     ),
+    "a map that is very large": lambda run, canary: trace_with(
+        run, attribute("gen_ai.tool.name", {"x": canary, **{f"k{number}": number for number in range(30_000)}})
+    ),
+    "a list that is very large": lambda run, canary: trace_with(
+        run, attribute("gen_ai.tool.name", [canary, *range(30_000)])
+    ),
     "a list under a listed name": lambda run, canary: trace_with(run, attribute("gen_ai.agent.name", [canary])),
     "a map in a list": lambda run, canary: trace_with(run, attribute("gen_ai.agent.name", [{"x": [canary]}])),
     "a map among the kinds": lambda run, canary: trace_with(
@@ -146,6 +152,9 @@ LOGS: Final[dict[str, Callable[[str, str], ExportLogsServiceRequest]]] = {
     "bytes as body": lambda run, canary: log_with(run, canary.encode()),
     "an attribute": lambda run, canary: log_with(run, "-", "codex.tool_result", arguments=canary),
     "a map in an attribute": lambda run, canary: log_with(run, "-", **{"gen_ai.tool.name": {"x": [canary]}}),
+    "a very large map": lambda run, canary: log_with(
+        run, "-", **{"gen_ai.tool.name": {"x": {"y": canary}, **{f"k{number}": number for number in range(30_000)}}}
+    ),
     "a list in an attribute": lambda run, canary: log_with(run, "-", **{"gen_ai.tool.name": [canary]}),
     "what a blocked agent says": lambda run, canary: log_with(
         run, None, "loopguard.blocked", **{"loopguard.blocked.needed": canary}
