@@ -85,7 +85,7 @@ test-compiled: $(INSTALLED)  ## the tests of what is compiled, on the compiled p
 	@place=$$($(BIN)/python compiling.py)
 	echo "running the tests on $$place"
 	PYTHONPATH=$$place LOOPGUARD_TEST_COMPILED=$$place \
-	  $(BIN)/python -m pytest -o pythonpath=". $$place" $(or $(ARGS),-n auto $(COMPILED_TESTS))
+	  $(BIN)/python -m pytest -o pythonpath="$$place ." $(or $(ARGS),-n auto $(COMPILED_TESTS))
 
 GUARDS ?= newest older
 GUARDS_OLDER := langchain==1.0.8 langgraph==1.0.5 langgraph-prebuilt==1.0.5 openai-agents==0.9.3 pydantic-ai-slim==1.29.0

@@ -33,6 +33,7 @@ _KEPT = 6
 
 FOLDERS = (
     "core", "core/detectors", "core/form", "core/past", "core/reading", "conventions", "emit", "live", "otel",
+    "runtimes", "stream",
 )  # fmt: skip
 """Folders whose modules are compiled, in one group, so that they call one another without Python's calling
 convention."""
@@ -52,6 +53,12 @@ INTERPRETED = frozenset(
         "otel/sending.py",
         "core/referable.py",  # what makes weak references possible
         "live/edge.py",  # logs
+        "core/policy.py",  # frozen values that are copied and pickled
+        "live/live.py",  # held weakly, as the next ones: a compiled class that can be crashes when it is freed
+        "live/outlet.py",
+        "live/recorder.py",
+        "otel/witness.py",
+        "otel/processor.py",  # a public class that others extend
     ]
 )
 """Modules of those folders that stay Python, and why. Those that define msgspec structs do, too: mypyc would make
