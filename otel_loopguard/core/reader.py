@@ -195,18 +195,19 @@ class CallReader:
             data, encoded = error_message, None
         settings = self.policy.for_tool(call.tool)
         state_print = None if isinstance(state, Absent) else self._state(state)
+        was_told = not isinstance(data, Unknown)
         if isinstance(data, Unknown):
             if not is_error:
                 return Outcome("missing", state=state_print, end_ns=end_ns)
             data, encoded = "", None
         return self._outcome(
             arguments, data, encoded, settings, payload=call.payload, worded=bool(call.words), is_error=is_error,
-            error_type=error_type, error_message=error_message, state=state_print, end_ns=end_ns,
+            error_type=error_type, error_message=error_message, was_told=was_told, state=state_print, end_ns=end_ns,
         )  # fmt: skip
 
     def _outcome(  # noqa: PLR0913 - what a record tells about a result
         self, arguments: object, data: object, encoded: bytes | Unknown | None, settings: ToolPolicy, *,
-        payload: bool, worded: bool, is_error: bool, error_type: str | None, error_message: str | None,
+        payload: bool, worded: bool, is_error: bool, error_type: str | None, error_message: str | None, was_told: bool,
         state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
         rules = settings.result
@@ -223,7 +224,7 @@ class CallReader:
         error = shape = None
         if refusal:
             message = error_message if is_error and error_message else _text_of(data)
-            error, shape = self._message(message, arguments, settings, error_type)
+            error, shape = self._message(message, arguments, settings, error_type, was_told=was_told)
         canonical = compared(data, rules, error=is_error, encoded=encoded)
         fingerprint = None
         moving = False
@@ -252,13 +253,14 @@ class CallReader:
         )  # fmt: skip
 
     def _message(
-        self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None
+        self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None, *, was_told: bool
     ) -> tuple[str | None, str | None]:
         """Fingerprints of the message's key and shape; None where the message has no words.
 
-        An exception without a text still has its type, and that is its key; a mere category is not.
+        An exception without a text still has its type, and that is its key; a mere category is not, and neither is the
+        type of one whose text was not told: it may have been removed on the way.
         """
-        if is_wordless(text) and error_type and not is_category(error_type):
+        if was_told and error_type and is_wordless(text) and not is_category(error_type):
             return self._keys.error(f"{error_type}\n".encode("utf-8", "surrogatepass")), None
         if is_wordless(text) or finds_nothing(text):
             return None, None

@@ -213,6 +213,11 @@ def test_errors_without_words() -> None:
         assert outcome(ABSENT, is_error=True, error_type=name, error_message="").error is None
 
 
+def test_an_exception_whose_text_was_removed_is_like_no_other() -> None:
+    """A text that is missing is not an empty one: whoever removed it left the type alone."""
+    assert outcome(ABSENT, is_error=True, error_type="A").error is None
+
+
 @pytest.mark.parametrize(
     ("error_type", "read", "write"),
     [
