@@ -61,8 +61,11 @@ class Limits:
     """Runs at a time; the one that ended and was silent longest makes room for a new one."""
     state: int = 1 << 30
     """Bytes of all runs' packed state, as `runs`."""
-    awake: int = 20_000
-    """Runs that are held as objects; others are held packed, which takes a twentieth of the memory."""
+    awake: int = 100_000
+    """Runs that are held as objects, 10 to 20 kB each; others are held packed, which takes a sixth of the memory.
+
+    Packing one and unpacking another costs several times what a call does, so live runs should all be objects.
+    """
     waiting: int = 4096
     """Records of one run that wait for its other records."""
 

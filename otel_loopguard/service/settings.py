@@ -86,7 +86,11 @@ SETTINGS: Final = (
         "Runs at a time; ended ones make room, then new ones are refused.", "Limits",
     ),
     Setting("max_state", read_size, "1GiB", "SIZE", "State of all runs, as max_runs.", "Limits"),
-    Setting("max_awake", read_count, "20000", "COUNT", "Runs that are not packed in memory.", "Limits"),
+    Setting(
+        "max_awake", read_count, "100000", "COUNT",
+        "Runs that are not packed in memory, 10 to 20 kB each; a call of a packed one costs several times as much.",
+        "Limits",
+    ),
     Setting("max_request", read_size, "4MiB", "SIZE", "A request, unpacked; a larger one is refused (413).", "Limits"),
     Setting(
         "max_waiting", read_size, "64MiB", "SIZE",
