@@ -43,6 +43,8 @@ INTERPRETED = frozenset(
     [
         "conventions/_json_text.py",  # a class that extends `str`
         "core/explain.py",  # speaks once a run
+        "core/option.py",  # checks what anybody hands over, whatever it is
+        "core/results.py",  # only guards have it, and faults are put into it by the tests
         "core/form/jcs.py",  # a class that extends `tuple`
         "core/form/unknown.py",  # exceptions that carry fields
         "live/context.py",  # applications call it with whatever they have, as the next ones
