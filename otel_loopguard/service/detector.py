@@ -258,7 +258,7 @@ class Detector:
         tenant = waiting.request.tenant
         found = [Arrival(tenant, span) for span in read.spans]
         found.extend(Arrival(tenant, ending) for ending in read.endings)
-        answer = Accepted(read.rejected, _REJECTED if read.rejected else "")
+        answer = Accepted(read.rejected, read.why or (_REJECTED if read.rejected else ""))
         exchange = self._exchange
         if exchange is None:
             refused = self._admit(found, arrivals)

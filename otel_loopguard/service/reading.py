@@ -22,9 +22,9 @@ from otel_loopguard.errors import RecordError
 from otel_loopguard.service.flood import (
     UNCOUNTED,
     TooManyError,
+    drop_log_floods,
+    drop_span_floods,
     refuse_json_flood,
-    refuse_log_flood,
-    refuse_span_flood,
 )
 from otel_loopguard.service.intake import Request
 from otel_loopguard.stream.glance import Glance
@@ -61,7 +61,15 @@ class Read:
     items: int = 0
     """Spans and log records, whatever they were."""
     rejected: int = 0
-    """Those whose run id, trace id or name is too long to be one."""
+    """Those whose run id, trace id or name is too long to be one, and those with too many parts."""
+    why: str = ""
+    """What to tell the sender of the first with too many parts."""
+
+    def drop(self, told: list[str]) -> None:
+        """Items with too many parts are not read; the others of their request are."""
+        _count(self, len(told))
+        self.rejected += len(told)
+        self.why = self.why or (told[0] if told else "")
 
 
 class Reading:
@@ -90,10 +98,10 @@ class Reading:
             self._renew(sources)
         read = Read()
         if request.signal == "traces" and not request.is_json:
-            for holder in _decoded(request).resource_spans:
+            for holder in _decoded(request, read).resource_spans:
                 self._take_holder(holder, read)
             return read
-        for record in _json(request) if request.is_json else _logs(request):
+        for record in _json(request) if request.is_json else _logs(request, read):
             _count(read, 1)
             if record.signal == "span" or not self._take_log(record, read):
                 self._take(record, read)
@@ -155,10 +163,10 @@ def _count(read: Read, items: int) -> None:
         raise TooManyError(f"more than {_MOST_ITEMS:,} spans or log records in one request")
 
 
-def _decoded(request: Request) -> TraceRequest:
+def _decoded(request: Request, read: Read) -> TraceRequest:
     found = _parsed(request.body, "traces", trace_request)
     if len(request.body) > UNCOUNTED:
-        refuse_span_flood(found.resource_spans)
+        read.drop(drop_span_floods(found.resource_spans))
     return found
 
 
@@ -173,10 +181,10 @@ def _parsed(body: bytes, signal: Literal["traces", "logs"], parse: Callable[[byt
     raise MalformedError(f"the body is no protobuf message of OTLP {signal}")
 
 
-def _logs(request: Request) -> Iterator[Record]:
+def _logs(request: Request, read: Read) -> Iterator[Record]:
     found = _parsed(request.body, "logs", ExportLogsServiceRequest.FromString)
     if len(request.body) > UNCOUNTED:
-        refuse_log_flood(found.resource_logs)
+        read.drop(drop_log_floods(found.resource_logs))
     return log_records(found)
 
 

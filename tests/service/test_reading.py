@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -157,14 +158,62 @@ def flood_of_json() -> Request:
     return Request("", "traces", is_json=True, body=body.encode())
 
 
-@pytest.mark.parametrize("make", [flood_of_events, flood_of_members, flood_of_log_attributes, flood_of_json])
-def test_a_flood_of_small_parts_is_not_read(make: Callable[[], Request]) -> None:
-    """Attributes, events and members of lists are counted before they are read; the request is refused as too large."""
+def test_a_flood_of_small_parts_is_not_read() -> None:
+    """In JSON, parts are counted before they are read; the request is refused as too large."""
+    with pytest.raises(TooManyError, match="more than 262,144 attributes, events and list members in one request"):
+        reading().read(flood_of_json())
+
+
+def flood_of_resource_attributes() -> Request:
+    """Half a million attributes of one process."""
+    message = traces([annotated("run", 1)])
+    message.resource_spans[0].resource.attributes.extend([KeyValue()] * 500_000)
+    return request(message)
+
+
+def test_a_flood_beside_spans_is_refused() -> None:
+    """No span is to blame for it, so the request is refused as a whole."""
+    with pytest.raises(TooManyError):
+        reading().read(flood_of_resource_attributes())
+
+
+def test_many_floods_are_refused() -> None:
+    """Sixteen spans with too many parts are rejected alone; with one more the request is refused."""
+    span = b"\x5a\x00" * 262_145
+    body = nested(1, b"\x0a", nested(1, b"\x12", nested(1, b"\x12", span)))
+    assert reading().read(Request("", "traces", is_json=False, body=body * 16)).rejected == 16
+    with pytest.raises(TooManyError):
+        reading().read(Request("", "traces", is_json=False, body=body * 17))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (flood_of_events, "span without an id: more than 262,144 attributes, events and list members"),
+        (flood_of_members, r"span [0-9a-f]{16}: more than 262,144 attributes, events and list members"),
+        (
+            flood_of_log_attributes,
+            "log record of span without an id: more than 262,144 attributes, events and list members",
+        ),
+    ],
+)
+def test_a_flood_within_one_span_takes_no_other_with_it(make: Callable[[], Request], why: str) -> None:
+    """It is rejected by its id and not read; the spans or log records before and after it are."""
     failed: list[Exception] = []
     policy = Policy()
     reader = Reading(lambda: policy, lambda: KEYS, failed=failed.append)
-    with pytest.raises(TooManyError, match="more than 262,144 attributes, events and list members in one request"):
-        reader.read(make())
+    flood = make()
+    ours = {"loopguard.run.id": "run"}
+    beside = (
+        [traces([annotated("run", number)]) for number in (1, 2)]
+        if flood.signal == "traces"
+        else [logs([("loopguard.run.end", ours)])] * 2
+    )
+    before, after = (one.SerializeToString() for one in beside)
+    body = before + flood.body + after  # messages one after the other are one message
+    found = reader.read(Request("", flood.signal, is_json=False, body=body))
+    assert (len(found.spans) + len(found.endings), found.items, found.rejected) == (2, 3, 1)
+    assert re.fullmatch(why, found.why)
     assert failed == []
 
 
