@@ -17,6 +17,8 @@ from tests.support.serving import Serving
 from tests.support.spans import annotated, logs, traces
 
 BODY = traces([annotated("run", number) for number in range(1, 6)]).SerializeToString()
+CUT = BODY.replace(b"search", b"searc\xc3")
+"""Texts that are cut within a character."""
 TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 
@@ -50,8 +52,9 @@ def refused(server: Serving, body: bytes, method: str = TRACES, **options: Any) 
         (BODY, TRACES, {"compression": grpc.Compression.Gzip}),
         (logs([("loopguard.run.end", {"loopguard.run.id": "run"})]).SerializeToString(), LOGS, {}),
         (BODY + b"\xc0\x3e\x01", TRACES, {}),
+        (CUT, TRACES, {}),
     ],
-    ids=["traces", "empty", "gzip", "logs", "unknown field"],
+    ids=["traces", "empty", "gzip", "logs", "unknown field", "no UTF-8"],
 )
 def test_what_is_taken(serving: Serving, body: bytes, method: str, options: dict[str, Any]) -> None:
     """A request that OTLP allows is acknowledged."""

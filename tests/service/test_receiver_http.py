@@ -19,6 +19,8 @@ from tests.support.serving import Serving
 from tests.support.spans import annotated, logs, traces
 
 BODY = traces([annotated("run", number) for number in range(1, 6)]).SerializeToString()
+CUT = BODY.replace(b"search", b"searc\xc3")
+"""Texts that are cut within a character."""
 JSON = "application/json"
 
 
@@ -49,8 +51,20 @@ def as_json(spans: int = 1) -> dict[str, Any]:
         (json.dumps(as_json()).encode(), {"content_type": JSON}, 200, b"{}"),
         (json.dumps(as_json() | {"tomorrow": [1]}).encode(), {"content_type": f"{JSON}; charset=utf-8"}, 200, b"{}"),
         (b"{}", {"content_type": JSON}, 200, b"{}"),
+        (CUT, {}, 200, b""),
     ],
-    ids=["protobuf", "empty", "gzip", "two gzip members", "deflate", "unknown field", "json", "unknown member", "{}"],
+    ids=[
+        "protobuf",
+        "empty",
+        "gzip",
+        "two gzip members",
+        "deflate",
+        "unknown field",
+        "json",
+        "unknown member",
+        "{}",
+        "no UTF-8",
+    ],
 )
 def test_what_is_taken(serving: Serving, body: bytes, headers: dict[str, str], status: int, answer: bytes) -> None:
     """A request that OTLP allows is acknowledged, in the content type that it came in."""
@@ -64,6 +78,7 @@ def test_what_is_taken(serving: Serving, body: bytes, headers: dict[str, str], s
     [
         ("POST", "/v1/traces", b"\xff", {}, 400, "the body is no protobuf message of OTLP traces"),
         ("POST", "/v1/traces", b"{", {"content-type": JSON}, 400, "the body is no JSON text in UTF-8"),
+        ("POST", "/v1/traces", b'{"a": "\xc3"}', {"content-type": JSON}, 400, "the body is no JSON text in UTF-8"),
         ("POST", "/v1/traces", b"[]", {"content-type": JSON}, 400, "the body is no JSON object"),
         ("POST", "/v1/traces", b'{"resourceSpans": 1}', {"content-type": JSON}, 400,
          "expected a list, found a number - at `$.resourceSpans`"),
