@@ -277,6 +277,18 @@ def test_a_reason_too_long_is_rejected_for_good() -> None:
     assert answer == Accepted(1, "a termination reason is longer than 256 characters, or a span could not be read")
 
 
+def test_a_span_with_too_many_parts_is_rejected_by_its_id() -> None:
+    """The other span of the request is taken; the sender is told which one was not, and why."""
+    message = traces([annotated("run", 1), annotated("run", 2)])
+    large = message.resource_spans[0].scope_spans[0].spans[1]
+    for _ in range(262_145):
+        large.events.add()
+    detector = Detecting()
+    (answer,) = detector.send(message)
+    told = f"span {large.span_id.hex()}: more than 262,144 attributes, events and list members"
+    assert answer == Accepted(1, told)
+
+
 def test_a_name_too_long_is_shortened() -> None:
     """Equal names of any length stay equal, and none is kept longer than 256 characters."""
     detector = Detecting()
