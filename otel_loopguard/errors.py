@@ -18,6 +18,7 @@ and through code that calls this package on purpose. Whoever installs a guard th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
 __all__ = [
@@ -138,3 +139,11 @@ class LoopDetected(LoopguardError, RuntimeError):  # noqa: N818 - a reason to st
         self.agent = agent
         self.finding_id = finding_id
         """As `loopguard.finding.id` of the finding's event."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its parts by name, so that it can be copied and sent to another process."""
+        named = partial(
+            LoopDetected, tool=self.tool, kind=self.kind, count=self.count, run_id=self.run_id, agent=self.agent,
+            finding_id=self.finding_id,
+        )  # fmt: skip
+        return named, (self.summary,)

@@ -109,7 +109,7 @@ class Told:
             self._edge.caught(error)
         return "Recorded. Do not call more tools; tell the user what you tried and what you need."
 
-    def report(self, **said: object) -> str:
+    def report(self, /, **said: object) -> str:
         """`report_blocked` with the arguments as a model wrote them: what is missing or unknown does no harm."""
         return self.report_blocked(_listed(said.get("tried")), _listed(said.get("needed")))
 

@@ -169,6 +169,10 @@ def _arguments(
 ) -> dict[str, object]:
     """The arguments by name, however they were given; a call that the function will refuse keeps its own form."""
     try:
-        return dict(signature.bind(*args, **kwargs).arguments)
+        found = dict(signature.bind(*args, **kwargs).arguments)
     except TypeError:
         return {"args": list(args), **kwargs}
+    rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
+    if rest in found:
+        found = {**cast("Mapping[str, object]", found.pop(rest)), **found}
+    return found

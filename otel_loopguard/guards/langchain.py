@@ -54,7 +54,8 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self.agent = agent
         self.tools = [_report_blocked(guard)] if report_blocked else []
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[tuple[str, str, str], Call] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str, str], tuple[Call, Any]] = OrderedDict()
+        """What was judged, with its arguments, by run, call id and tool."""
         self._offered: dict[str, None] = {}
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
@@ -87,13 +88,14 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
             return None
         calls = message.tool_calls
         run = _run_of(messages)
+        self._forget_answered(run, messages)
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
         turn = _turn_of(message, messages)
         judged = judge(self.guard, asked, turn=turn, run=run, agent=self._name(), tools=self._offered)
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
-                self._keep((run, call["id"] or "", call["name"]), decision.call)
+                self._keep((run, call["id"] or "", call["name"]), decision.call, call["args"])
             else:
                 answered.append(_answer(call, decision))
         if judged.stop is None:
@@ -150,9 +152,17 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         """Of the agent; one without a name that a guarded tool calls is known by that tool."""
         return self.agent or self.guard.inside_of() or None
 
-    def _keep(self, key: tuple[str, str, str], call: Call) -> None:
+    def _forget_answered(self, run: str, messages: list[AnyMessage]) -> None:
+        """Another answered in the tool's place, a person mostly: those calls have not run."""
+        answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
         with self._lock:
-            self._waiting[key] = call
+            left = [self._waiting.pop(key) for key in list(self._waiting) if key[0] == run and key[1] in answered]
+        for call, _ in left:
+            self.guard.withdraw(call)
+
+    def _keep(self, key: tuple[str, str, str], call: Call, arguments: Any) -> None:  # noqa: ANN401
+        with self._lock:
+            self._waiting[key] = call, arguments
             if len(self._waiting) > _WAITING:
                 self._waiting.popitem(last=False)
 
@@ -162,9 +172,11 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         messages = state.get("messages", []) if isinstance(state, Mapping) else []
         with self._lock:
             held = self._waiting.pop((_run_of(messages), call["id"] or "", call["name"]), None)
-        if held is not None:
-            self.guard.reached(held)
-            return Allow(held)
+        if held is not None and held[1] == call["args"]:
+            self.guard.reached(held[0])
+            return Allow(held[0])
+        if held is not None:  # a person or another middleware wrote other arguments: another call
+            self.guard.withdraw(held[0])
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn = _turn_of(message, messages)
         run = _run_of(messages)

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
-from otel_loopguard.errors import LoopDetected, MissingExtraError
+from otel_loopguard.errors import LoopDetected, MissingExtraError, SettingError
 
 from ._answer import Allow, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
@@ -75,6 +75,10 @@ class Stopped(str):
         """Itself: the SDK makes a text of a final output, and what it is about must not get lost."""
         return self
 
+    def __reduce__(self) -> tuple[type[Stopped], tuple[str, LoopDetected]]:
+        """Its parts: the SDK copies what an agent gives that is another's tool."""
+        return Stopped, (self[:], self.loop)
+
 
 def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` or `RunResultStreaming`
     """What stopped the agent, from the result of a run; None where it ended by itself."""
@@ -119,6 +123,8 @@ def guard_agent(
     """
     require("agent", agent, Agent, "an `Agent` of the SDK")
     require_guard(guard)
+    if isinstance(agent.hooks, _Watch):
+        raise SettingError(f"the agent `{agent.name}` is guarded already; guard it once", name="agent")
     require_callable("failed", failed, "a function that tells from a tool's text that it raised")
     watch = _Watch(guard, agent, failed)
     tools = [watch.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
@@ -145,8 +151,9 @@ class _Watch(AgentHooks[Any]):
         self._behavior = agent.tool_use_behavior
         self._failed = failed
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, Allow | Nudge | Refuse] = OrderedDict()
-        self._stops: OrderedDict[str, tuple[LoopDetected, str]] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str], Allow | Nudge | Refuse] = OrderedDict()
+        """By run of the SDK and call id: runs side by side in one trace may have the same ids."""
+        self._stops: OrderedDict[tuple[str, str], tuple[LoopDetected, str]] = OrderedDict()
         self._due: OrderedDict[str, LoopDetected] = OrderedDict()
         self._served: dict[str, None] = {}
         self._own_runs: OrderedDict[int, tuple[weakref.ref[Any], str]] = OrderedDict()
@@ -156,9 +163,13 @@ class _Watch(AgentHooks[Any]):
 
         Newer ones leave out a call whose id has had an answer, as of models that number their calls anew in each turn.
         """
-        run = _run_here() or self._own_run(context)
+        own = self._own_run(context)
         with self._lock:
-            stop = self._due.pop(run, None)
+            stop = self._due.pop(own, None)
+            left = [self._waiting.pop(key) for key in list(self._waiting) if key[0] == own]
+        for decision in left:  # another answered in the tool's place: a guardrail, a person
+            if isinstance(decision, Allow):
+                self._guard.withdraw(decision.call)
         if stop is not None:
             raise self._guard.ended(stop)
         if self._own is not None:
@@ -179,11 +190,11 @@ class _Watch(AgentHooks[Any]):
             )
             with self._lock:
                 for call, decision in zip(calls, judged.decisions, strict=True):
-                    self._waiting[_key(run or own, call.call_id)] = decision
+                    self._waiting[own, call.call_id] = decision
                     if judged.stop is not None:
-                        self._stops[_key(run or own, call.call_id)] = judged.stop, judged.words
+                        self._stops[own, call.call_id] = judged.stop, judged.words
                 if judged.stop is not None:
-                    self._due[run or own] = judged.stop
+                    self._due[own] = judged.stop
                 _trim(self._waiting)
                 _trim(self._stops)
                 _trim(self._due)
@@ -198,7 +209,7 @@ class _Watch(AgentHooks[Any]):
         async def guarded(context: Any, arguments: str) -> Any:  # noqa: ANN401 - the SDK's own
             run, own = _run_here(), self._own_run(context)
             with self._lock:
-                decision = self._waiting.pop(_key(run or own, context.tool_call_id), None)
+                decision = self._waiting.pop((own, context.tool_call_id), None)
             if decision is None:
                 decision = self._guard.before(
                     tool.name, arguments, call_id=context.tool_call_id, run=run, default_run=own
@@ -257,15 +268,15 @@ class _Watch(AgentHooks[Any]):
 
     async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
         """End the run where the agent is stopped; else do what it does without us."""
-        run = _run_here() or self._own_run(context)
+        own = self._own_run(context)
         for result in results:
             raw: Any = getattr(result.run_item, "raw_item", None)
             call_id = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
             with self._lock:
-                stop = self._stops.pop(_key(run, call_id or ""), None)
+                stop = self._stops.pop((own, call_id or ""), None)
             if stop is not None:
                 with self._lock:
-                    self._due.pop(run, None)
+                    self._due.pop(own, None)
                 return ToolsToFinalOutputResult(
                     is_final_output=True, final_output=Stopped(stop[1], self._guard.ended(stop[0]))
                 )
@@ -317,11 +328,7 @@ def _is_part(value: Any) -> bool:  # noqa: ANN401
     return type(value).__name__.startswith("ToolOutput")
 
 
-def _key(run: str, call_id: str) -> str:
-    return f"{run}/{call_id}"
-
-
-def _trim(held: OrderedDict[str, Any]) -> None:
+def _trim(held: OrderedDict[Any, Any]) -> None:
     while len(held) > _WAITING:
         held.popitem(last=False)
 

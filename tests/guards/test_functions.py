@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import logging
+import pickle
 from collections.abc import Awaitable
 from typing import Any
 
@@ -65,6 +67,24 @@ def test_bound_methods_are_guarded() -> None:
     search = guarded(guard_for(process_for()))(Desk().search)
     with otel_loopguard.run("r1"):
         assert [("[loopguard]" in search(query)) for query in "xxy"] == [False, True, False]
+
+
+def test_arguments_that_are_collected_are_arguments_like_others() -> None:
+    """A parameter `**body` is no argument itself: a changed request id in it hides no repeat."""
+
+    def search(**body: object) -> str:
+        return f"hits for {body['query']}"
+
+    asked = guarded(guard_for(process_for()))(search)
+    with otel_loopguard.run("r1"):
+        assert ["[loopguard]" in asked(query="x", request_id=number) for number in range(2)] == [False, True]
+
+
+def test_what_stopped_an_agent_can_be_copied_and_sent() -> None:
+    """Frameworks copy outputs, and a supervisor is another process."""
+    loop = LoopDetected("stuck", tool="search", kind="identical", count=3, run_id="r1", agent="a", finding_id="f")
+    for made in (copy.copy(loop), copy.deepcopy(loop), pickle.loads(pickle.dumps(loop))):  # noqa: S301 - our own
+        assert (str(made), vars(made)) == ("stuck", vars(loop))
 
 
 def test_arguments_that_are_no_data_are_told_of(caplog: pytest.LogCaptureFixture) -> None:

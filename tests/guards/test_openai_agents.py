@@ -6,15 +6,17 @@ import pytest
 
 pytest.importorskip("agents", reason="needs `agents`: make test-guards")
 
+import asyncio
 import json
 from collections import Counter
 from typing import Any
 
-from agents import Agent, RunConfig, Runner, function_tool
+from agents import Agent, RunConfig, Runner, function_tool, trace
 from agents.mcp import MCPServer
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
 
+from otel_loopguard.errors import SettingError
 from otel_loopguard.guards import Guard
 from otel_loopguard.guards.openai_agents import failure_seen, guard_agent, stop_of
 from tests.guards import script as scripted
@@ -142,3 +144,47 @@ def test_runs_without_a_trace_share_nothing() -> None:
         agent = guard_agent(Agent("triage", model=Scripted(model), tools=[search]), guard)
         assert stop_of(Runner.run_sync(agent, "go", run_config=QUIET)) is not None
         assert model.heard[0] == f"why: secret of {user}"
+
+
+def test_runs_side_by_side_in_one_trace_may_have_the_same_call_ids() -> None:
+    """Each gets the result of its own call: some models number their calls anew in every conversation."""
+
+    async def read(query: str) -> str:
+        """The slower one is judged last and answered last."""
+        await asyncio.sleep(0)
+        return f"result of {query}"
+
+    agent = guard_agent(Agent("worker", tools=[function_tool(read)]), guard_for(process_for()))
+
+    async def both() -> list[list[str]]:
+        models = [scripted.Model(Script(((("read", {"query": query}),),))) for query in "AB"]
+        configs = [RunConfig(model=Scripted(model), trace_include_sensitive_data=False) for model in models]
+        with trace("shared"):
+            await asyncio.gather(*(Runner.run(agent, "go", run_config=config) for config in configs))
+        return [model.heard for model in models]
+
+    assert asyncio.run(both()) == [["result of A"], ["result of B"]]
+
+
+def test_a_stopped_agent_may_be_the_tool_of_another() -> None:
+    """Its last words are the tool's result, and the other one goes on."""
+    asks = scripted.Model(Script(((("ask", {"input": "why?"}),),)))
+    looped = guard_agent(
+        Agent("sub", model=Scripted(stubborn()), tools=[function_tool(search)]), guard_for(process_for())
+    )
+    outer = Agent("outer", model=Scripted(asks), tools=[looped.as_tool("ask", "Asks.")])
+    result = Runner.run_sync(outer, "go", run_config=QUIET)
+    assert (stop_of(result), result.final_output) == (None, scripted.ANSWER)
+    assert "[loopguard]" in asks.heard[0]
+
+
+def test_an_agent_is_guarded_once() -> None:
+    """Twice would be two answers to one question; the mistake is told where it is made."""
+    guard = guard_for(process_for())
+    with pytest.raises(SettingError, match="`worker` is guarded already"):
+        guard_agent(guard_agent(Agent("worker"), guard), guard)
+
+
+def search(query: str) -> str:
+    """It never finds more."""
+    return f"2 hits for {query}"

@@ -57,6 +57,45 @@ def test_a_langgraph_interrupt_is_no_failure() -> None:
     assert (done, process.live.counters.total(names.TOOL_CALLS)) == (["A1"], 1)
 
 
+def test_a_call_that_a_person_edits_is_the_edited_call() -> None:
+    """What is kept of it is kept under what ran: the call as the model wrote it still runs when it is asked again."""
+    need("langchain")
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langchain_core.messages import HumanMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from otel_loopguard.guards.langchain import LoopguardMiddleware
+    from tests.guards.drivers.langchain import Scripted
+
+    done: list[str] = []
+
+    def search(query: str) -> str:
+        """Count."""
+        done.append(query)
+        return f"result of {query}"
+
+    graph = create_agent(
+        Scripted(script=Model(Script(((("search", {"query": "x"}),), (("search", {"query": "x"}),))))),
+        [StructuredTool.from_function(search)],
+        middleware=[
+            HumanInTheLoopMiddleware(interrupt_on={"search": True}),
+            LoopguardMiddleware(guard_for(process_for())),
+        ],
+        checkpointer=InMemorySaver(),
+    )
+    config: Any = {"configurable": {"thread_id": "t1"}}
+    graph.invoke({"messages": [HumanMessage("go")]}, config)
+    edit = {"type": "edit", "edited_action": {"name": "search", "args": {"query": "y"}}}
+    graph.invoke(Command(resume={"decisions": [edit]}), config)
+    state = graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    assert done == ["y", "x"]
+    results = [one.content.splitlines()[-1] for one in state["messages"] if one.type == "tool"]
+    assert results == ["result of y", "result of x"]
+
+
 def test_an_approval_of_pydantic_ai_is_no_failure() -> None:
     """A write that is deferred until a person approves is judged again when it runs, and counted then."""
     need("pydantic_ai")
