@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 __all__ = [
-    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "counts_on", "each_its_own",
-    "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
+    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "asks_anew", "counts_on",
+    "each_its_own", "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
 ]  # fmt: skip
 
 SKETCH_SIZE: Final = 16
@@ -142,6 +142,22 @@ def fills_a_form(sketches: Sequence[Sequence[int]]) -> bool:
     shared = set.intersection(*known)
     own = [one - shared for one in known]
     return all(len(one) == 1 for one in own) and len(set.union(*own)) == len(own)
+
+
+def asks_anew(sketches: Sequence[Sequence[int]]) -> bool:
+    """Whether each of some sketches asks for another thing in one form.
+
+    No two share a word but those that all of them have, and what each has beside them is more than an id or a number:
+    those are gone through until nothing comes any more.
+    """
+    if not all(sketches):
+        return False
+    reach = _reach(sketches)
+    known = [{number for number in sketch if number <= reach} for sketch in sketches]
+    form = set.intersection(*known)
+    own = [one - form for one in known]
+    named = all(any(not number & NUMBERED for number in one) for one in own)
+    return named and sum(map(len, own)) == len(set.union(*own))
 
 
 def _reach(sketches: Iterable[Sequence[int]]) -> int:

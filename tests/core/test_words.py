@@ -10,6 +10,7 @@ from otel_loopguard.core.words import (
     NUMBERED,
     SKETCH_SIZE,
     WORD_LIMIT,
+    asks_anew,
     counts_on,
     each_its_own,
     fills_a_form,
@@ -151,3 +152,25 @@ def test_one_number_in_the_place_of_another(mine: tuple[int, ...], other: tuple[
 def test_one_form_filled_in_by_one_word(sketches: list[tuple[int, ...]], fills: bool) -> None:  # noqa: FBT001
     """Texts that differ in exactly one word each, never the same."""
     assert fills_a_form(sketches) is fills
+
+
+@pytest.mark.parametrize(
+    ("sketches", "anew"),
+    [
+        ([(A, B, C), (A, B, D), (A, B, E)], True),
+        ([(A, B, C, D), (A, B, E)], True),
+        ([(A, B, C, ONE), (A, B, D, TWO)], True),
+        ([(A, C), (B, D)], True),
+        ([(A, B, C), (A, B, D), (A, B)], False),
+        ([(A, B, C), (A, B, D), (A, E, D)], False),
+        ([(A, B, ONE), (A, B, TWO)], False),
+        ([(A, B, C), (A, B, TWO)], False),
+        ([(A, B), (A, B)], False),
+        ([(A, B), ()], False),
+        ([LONG, LONG], False),
+        ([(*LONG[:-2], 50), (*LONG[:-2], 60)], True),
+    ],
+)
+def test_other_things_in_one_form(sketches: list[tuple[int, ...]], anew: bool) -> None:  # noqa: FBT001 - a column
+    """Each text has words besides those of all, none of them another's, and more than a number."""
+    assert asks_anew(sketches) is anew

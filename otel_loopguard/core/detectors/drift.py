@@ -16,7 +16,8 @@ Four rules, all nudges:
 Not flagged: ids looked up one after the other (short arguments are never near; long ones are a batch that differ in
 nothing but their numbers, or in one word each while the answer tells of something), declared writes, receipts of
 accepted payloads, several questions of one turn, an answer of one word, all's well of one thing after the other, which
-programs that do their work in silence say by saying nothing.
+programs that do their work in silence say by saying nothing, one form filled with another thing each time that is not
+there (the numbers of a list gone through beyond its end are told).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.reason import IN_VAIN
 from otel_loopguard.core.past.refusal import AFTER_WORK, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.words import LONG_ENOUGH, counts_on, each_its_own, fills_a_form, near
+from otel_loopguard.core.words import LONG_ENOUGH, asks_anew, counts_on, each_its_own, fills_a_form, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn
 
@@ -42,6 +43,8 @@ _STALE: Final = 4
 """Attempts that came to an end known from an earlier one."""
 _FAILURES: Final = 2
 """Among attempts of which some end in silence: by itself that is how many a tool says that it is done."""
+_MANY: Final = 3
+"""Different things that were asked for in one form before that is taken for a batch."""
 _SILENCE: Final = None
 _NO_WORD: Final = ("ours", "missing")
 """Outcomes in which the tool said nothing."""
@@ -81,6 +84,8 @@ class Drift:
             return None
         streak = _streak(history, moment.entry)
         if len(streak) < limit or all(entry.shape is not None for entry in streak) or _is_work(streak):
+            return None
+        if _is_batch(streak):
             return None
         return self._judged(history, moment, streak, limit)
 
@@ -164,6 +169,14 @@ def _is_work(streak: list[Entry]) -> bool:
     if all(entry.payload or entry.word_count < LONG_ENOUGH for entry in streak):
         return True
     return each_its_own([entry.words for entry in streak])
+
+
+def _is_batch(streak: list[Entry]) -> bool:
+    """Whether one form was filled with other things each time, as far as the calls are long enough to tell."""
+    if any(entry.outcome != "empty" for entry in streak):
+        return False
+    long = [entry.words for entry in streak if entry.word_count >= LONG_ENOUGH]
+    return len(long) >= _MANY and 2 * len(long) > len(streak) and asks_anew(long)
 
 
 def _is_near(one: Entry, other: Entry) -> bool:

@@ -129,7 +129,18 @@ NAMES = ("models", "views", "forms", "urls", "admin", "tests")
         pytest.param(shell(*(f"mkdir {name}" for name in NAMES)), [], id="too short to be near"),
         pytest.param(shell(*(f"cp -n base/{name}.html out/{name}.html" for name in NAMES)), [], id="copied"),
         pytest.param(shell(*(f"python -m py_compile app/{name}.py" for name in NAMES)), [], id="compiled"),
-        pytest.param(shell(*(f"grep -n {name} src/app/main.py" for name in NAMES)), TOLD, id="searched in vain"),
+        pytest.param(shell(*(f"grep -n {name} src/app/main.py" for name in NAMES)), [], id="sought one by one"),
+        pytest.param(
+            shell(*(f"grep -n 'old {name}' src/main.py" for name in ("", "def", "class", "url", "in"))),
+            TOLD, id="one thing sought in vain",
+        ),
+        pytest.param(
+            shell(*(f"grep -n {name} src/app/v{name}.py" for name in range(6))), TOLD, id="numbers gone through",
+        ),
+        pytest.param(
+            shell(*(f"grep -n {name} src/main.py" for name in NAMES[:2]), *(f"grep {name} a" for name in NAMES[2:])),
+            TOLD, id="most too short to tell",
+        ),
         pytest.param(
             shell(*(f"find src {option} old -exec mv {{}} /srv/attic/ +" for option in OPTIONS)),
             TOLD, id="attempts at one thing",
