@@ -10,7 +10,9 @@ any where nobody refuses.
 Beside it, a tool that refuses for one reason, flagged as an error or not, whatever else is done in between: a refusal
 after accepted work weighs less than half of one in vain, and the nudge comes with the weight of four in vain (with the
 eighth, then, where work went on each time). Finish tools and dead shells are like that: refused many times, with long
-work in between. The very same payload refused for the third time with nothing accepted in between is enough, too.
+work in between. A payload that says nearly what the same tool took before the last refusal is no work in this sense,
+unless it is a payload that is refused: near-equal fixes that fail alike are in vain. The very same payload refused for
+the third time with nothing accepted in between is enough, too.
 
 Not flagged: errors without words, several failures of one turn (the model has not seen the first yet), different
 errors of one tool.

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from otel_loopguard.core.words import SKETCH_SIZE
+from otel_loopguard.core.words import SKETCH_SIZE, counts_on, near
 
 from .entry import Entry
 
@@ -171,11 +171,21 @@ class Calls:
                 return False
             if entry.refusal or entry.thought or entry.outcome not in ("ok", "empty"):
                 continue
-            if entry.payload or entry.kind == "write":
+            if entry.kind == "write" or (entry.payload and (refused.payload or not self._is_old(entry, place))):
                 return True
             if entry.tool == refused.tool and entry.outcome == "ok" and not refused.payload:
                 return True
         return False
+
+    def _is_old(self, payload: Entry, place: int) -> bool:
+        """Whether nearly the same was handed over to the same tool up to a place already, not just counted on."""
+        return any(
+            one.place <= place
+            and one.payload
+            and near(one.words, one.word_count, payload.words, payload.word_count)
+            and (one.key == payload.key or not counts_on(one.words, payload.words))
+            for one in reversed(self.by_tool[payload.tool])
+        )
 
 
 def _drop_first(index: dict[int, list[Entry]], name: int) -> None:

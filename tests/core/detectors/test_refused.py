@@ -25,12 +25,20 @@ def edit(number: int) -> Step:
     return Step("edit", {"path": f"f{number}.py", "content": f"x = {number}\n"}, "written")
 
 
+def fix(*lines: str) -> list[Step]:
+    """A build that fails in one way after each of some versions of one file."""
+    written = [Step("edit", {"path": "main.py", "content": f"import job\n{line}\n"}, "written") for line in lines]
+    return [one for version in written for one in (version, Step("shell", {"command": "build"}, Failure("no job")))]
+
+
 def between(refused: Step, times: int, *work: Step, often: int = 1) -> list[Step]:
     """A refusal so many times, work before each."""
     calls: list[Step] = []
     for number in range(times):
         for step in range(often):
-            calls += [Step(one.tool, one.arguments, f"{one.result} {number} {step}") for one in work]
+            for one in work:
+                turned = {name: str(value).replace("1", f"{number}0{step}") for name, value in one.arguments.items()}  # type: ignore[attr-defined]
+                calls.append(Step(one.tool, turned, f"{one.result} {number} {step}"))
         calls.append(refused)
     return calls
 
@@ -94,3 +102,26 @@ def test_other_reasons_are_other_refusals() -> None:
     reasons = ["plan is missing", "tests fail", "no summary", "branch is unknown"]
     calls = [call for reason in reasons for call in (look(1), Step("finish", {"answer": "42"}, Failure(reason)))]
     assert "same_error" not in kinds(calls)
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (["job.run(fast)", "job.run(fast, safe)", "job.run(safe)", "job.run()"], 8),
+        (["job.run(fast)", "job.run(fast, safe)", "job.run(safe)"], None),
+        (["job.run(1)", "job.run(2)", "job.run(3)", "job.run(4)"], None),
+        (["a b c d e f g", "h i j k l m n", "o p q r s t u", "v w x y z aa bb"], None),
+    ],
+)
+def test_near_equal_fixes_that_fail_alike(lines: list[str], place: int | None) -> None:
+    """A version of what was handed over before is no work that excuses the next failure; another number in it is."""
+    refusals = [where for where, _, kind in run(fix(*lines)).said if kind == "same_error"]
+    assert refusals == ([] if place is None else [place])
+
+
+def test_a_payload_that_is_refused_between_its_versions() -> None:
+    """What is taken away and handed over again is refused meanwhile for being there: that is no near-equal fix."""
+    there = Step("edit", {"path": "main.py", "content": "import job\njob.run(fast)\n"}, Failure("it exists already"))
+    taken = Step("edit", there.arguments, "written")
+    gone = Step("shell", {"command": "rm main.py"}, "")
+    assert "same_error" not in kinds([there, gone, taken] * 5)
