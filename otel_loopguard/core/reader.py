@@ -213,7 +213,7 @@ class CallReader:
         rules = settings.result
         is_empty = is_nothing(data)
         refusal, approval = is_error, False
-        if isinstance(data, str) and not is_error:
+        if isinstance(data, str) and not is_error and not (is_empty and rules.refusal == "standard"):
             refusal, approval = read_answer(data, rules.refusal, payload=payload)
         elif isinstance(data, dict) and not is_error and rules.refusal == "standard" and _is_short(encoded):
             refusal = is_fault(data)

@@ -376,3 +376,24 @@ def test_content_does_not_pass(arguments: object, result: object, failed: bool) 
         call, given_, {"r": result, "b": canary}, is_error=failed, error_message=canary, state=canary
     )
     assert again == told
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "refusal"),
+    [
+        ("(no output)", "empty", False),
+        ("<no output>", "empty", False),
+        ("Command executed successfully (no output)", "empty", False),
+        ("Your command ran successfully and did not produce any output.", "empty", False),
+        ("Process exited with code 0. No output.", "empty", False),
+        ("no rows", "empty", False),
+        ("The command failed with no output", "ok", True),
+        ("Exited with code 1, no output", "ok", True),
+        ("no such output", "ok", True),
+        ("output", "ok", False),
+    ],
+)
+def test_words_for_silence(result: str, kind: str, refusal: bool) -> None:  # noqa: FBT001 - a column
+    """What a harness fills in for a program that printed nothing is nothing, and no refusal for the "no" in it."""
+    found = outcome(result)
+    assert (found.kind, found.refusal, found.error is not None) == (kind, refusal, refusal)

@@ -13,14 +13,23 @@ from otel_loopguard.core.words import MAX_DEPTH
 
 __all__ = ["is_nothing"]
 
-_LONGEST: Final = 64
-"""Characters of a text that is another word for an empty list."""
+_LONGEST: Final = 96
+"""Characters of a text that is another word for an empty one."""
 _WHAT: Final = r"(?:results?|match(?:es)?|hits?|rows?|records?|entries|items?|documents?|occurrences?)"
 _NO_RESULTS: Final = re.compile(
     rf"\(?(?:no|0|zero) (?:search |matching )?{_WHAT}(?: (?:were |was )?(?:found|matched|returned))?\)?"
     r"|(?:nothing|none)(?: was| were)? (?:found|matched|returned)"
 )
 """Whole answers, in lower case, that mean an empty list. What was checked or changed is none: "0 rows affected"."""
+_SILENCE: Final = re.compile(
+    r"(?=.*\b(?:no|not|without|empty|nothing)\b)(?=.*\b(?:output|stdout)\b)"
+    r"(?:\b(?:the|your|this|it|was|were|is|has|and|but|or|with|without|no|not|any|nothing|empty|zero"
+    r"|command|tool|bash|shell|script|program|process|code|ran|run|executed|execution|completed|finished|exited|exit"
+    r"|status|succeeded|success|successful|successfully|done|ok|did|produce|produced|print|printed|return|returned"
+    r"|output|stdout|stderr|errors?)\b|[\W_0])+",
+    re.DOTALL,
+)
+"""Whole answers, in lower case, with which a harness fills in for a program that printed nothing."""
 _ABOUT: Final = frozenset(
     ["took", "timed_out", "_shards", "max_score", "elapsed", "elapsed_ms", "duration_ms", "query", "q", "page",
      "per_page", "page_size", "limit", "offset", "page_number", "incomplete_results", "has_more", "hasmore",
@@ -41,10 +50,16 @@ def is_nothing(data: object) -> bool:
     """
     if isinstance(data, str):
         text = data.strip()
-        return not text or (len(text) <= _LONGEST and _NO_RESULTS.fullmatch(text.rstrip(".!").casefold()) is not None)
+        return not text or (len(text) <= _LONGEST and _stands_for_none(text.rstrip(".!").casefold()))
     if isinstance(data, dict):
         return not data or _is_void_page(data)
     return data is None or data == []
+
+
+def _stands_for_none(lower: str) -> bool:
+    if "output" in lower or "stdout" in lower:
+        return _SILENCE.fullmatch(lower) is not None
+    return _NO_RESULTS.fullmatch(lower) is not None
 
 
 def _is_void_page(data: dict[str, object]) -> bool:
