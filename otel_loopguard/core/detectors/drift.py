@@ -83,7 +83,7 @@ class Drift:
         if len(history.by_tool[moment.entry.tool]) < limit:
             return None
         streak = _streak(history, moment.entry)
-        if len(streak) < limit or all(entry.shape is not None for entry in streak) or _is_work(streak):
+        if len(streak) < limit or all(entry.shape is not None for entry in streak) or _is_work(streak, limit):
             return None
         if _is_batch(streak):
             return None
@@ -159,16 +159,18 @@ def _is_nothing(entry: Entry) -> bool:
     return entry.outcome in ("empty", "error") and not entry.renewed
 
 
-def _is_work(streak: list[Entry]) -> bool:
+def _is_work(streak: list[Entry], limit: int) -> bool:
     """Whether silence says that the work is done: of payloads, or of programs with one thing after the other.
 
     Then each call has a word that none of the others has, or is too short to tell; attempts at one thing have not.
+    Questions may stand among the work, as long as they are too few by themselves.
     """
-    if not all(entry.approval for entry in streak):
+    done = [entry for entry in streak if entry.approval]
+    if not done or len(streak) - len(done) >= limit or any(entry.outcome != "empty" for entry in streak):
         return False
-    if all(entry.payload or entry.word_count < LONG_ENOUGH for entry in streak):
+    if all(entry.payload or entry.word_count < LONG_ENOUGH for entry in done):
         return True
-    return each_its_own([entry.words for entry in streak])
+    return each_its_own([entry.words for entry in done if entry.word_count >= LONG_ENOUGH])
 
 
 def _is_batch(streak: list[Entry]) -> bool:

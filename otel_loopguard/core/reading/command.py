@@ -2,7 +2,7 @@
 
 Not a parser of shells: words in known places decide, and a line that nobody knows is taken for work, because that is
 what most programs do in silence. `grep` and `SELECT` without an answer found nothing; `git add` and `INSERT` without
-one have succeeded.
+one have succeeded, `diff` has found no difference, and code that prints nothing has run.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ _WRAPPERS: Final = frozenset(
      "if", "while", "!", "command", "exec"]
 )  # fmt: skip
 _ASKING: Final = frozenset(
-    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "locate", "ls", "dir", "tree", "cat", "tac",
-     "nl", "head", "tail", "less", "more", "awk", "gawk", "sed", "cut", "sort", "uniq", "wc", "tr", "comm", "diff",
-     "cmp", "strings", "hexdump", "xxd", "od", "file", "stat", "du", "df", "which", "whereis", "type", "ps", "pgrep",
-     "lsof", "netstat", "ss", "env", "printenv", "echo", "printf", "jq", "yq", "xmllint", "curl", "wget", "dig", "host",
-     "nslookup", "history", "column", "paste", "basename", "dirname", "readlink", "realpath"]
+    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "locate", "ls", "dir", "tree", "tac", "nl",
+     "head", "tail", "less", "more", "awk", "gawk", "sed", "cut", "sort", "uniq", "wc", "tr", "comm", "strings",
+     "hexdump", "xxd", "od", "file", "stat", "du", "df", "which", "whereis", "type", "ps", "pgrep", "lsof", "netstat",
+     "ss", "env", "printenv", "echo", "printf", "jq", "yq", "xmllint", "curl", "wget", "dig", "host", "nslookup",
+     "history", "column", "paste", "basename", "dirname", "readlink", "realpath"]
 )  # fmt: skip
-"""Programs that print what they are asked for."""
+"""Programs that print what they are asked for. `cat` and `diff` are none: silence is the whole of an empty file, and
+says that two files are equal."""
 _ASKING_OF: Final[Mapping[str, frozenset[str]]] = {
     "git": frozenset(
         ["log", "grep", "diff", "show", "status", "branch", "tag", "blame", "ls-files", "ls-tree", "remote",
@@ -60,6 +61,14 @@ _ACTING: Final = frozenset(
      "rsync", "patch", "kill", "pkill"]
 )  # fmt: skip
 """Programs that change something, whatever asks for it in the same line."""
+_SENDING: Final = re.compile(
+    r"\s(?:-[A-Za-z]*[oOdFT]\b|--(?:output|remote-name|data|form|json|upload-file)|(?:-X|--request)[ =]?(?:P|DEL))"
+)
+"""Options with which `curl` sends something or writes a file."""
+_PRINTING: Final = re.compile(
+    r"\b(?:print|printf|println|display|show|echo|puts|pprint|cat|message)\b|console\.|stdout|Print", re.ASCII
+)
+"""What a program in some language prints with."""
 _IN_PLACE: Final = re.compile(
     r"\s(?:-delete|-exec(?:dir)?\s+(?:\S*/)?(?:rm|mv|cp|ln|chmod|chown|sed\s+-i)|-i\b|--in-place)"
 )
@@ -73,6 +82,9 @@ def works_in_silence(arguments: object) -> bool:
         text = arguments.get(name)
         if isinstance(text, str) and _CHANGES.match(text) is not None:
             return True
+    code = arguments.get("code")
+    if isinstance(code, str) and code.strip():
+        return _PRINTING.search(code[:_LONGEST]) is None
     for name in _SHELL:
         line = arguments.get(name)
         if isinstance(line, list):
@@ -98,7 +110,7 @@ def _asks(line: str) -> bool:
         return False
     asks = False
     for program, following in _programs(bare):
-        if program in _ACTING:
+        if program in _ACTING or (program == "curl" and _SENDING.search(bare) is not None):
             return False
         asks = asks or program in _ASKING or following in _ASKING_OF.get(program, ())
     return asks

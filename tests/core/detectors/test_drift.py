@@ -127,6 +127,14 @@ NAMES = ("models", "views", "forms", "urls", "admin", "tests")
     [
         pytest.param(shell(*(f"git add src/app/{name}.py" for name in NAMES)), [], id="added one by one"),
         pytest.param(shell(*(f"mkdir {name}" for name in NAMES)), [], id="too short to be near"),
+        pytest.param(
+            shell("mkdir a", "git status", "touch a/b", "git diff", "cp c a/c", "git log -1", "git add a"),
+            [], id="work with a look now and then",
+        ),
+        pytest.param(
+            shell("git status", "git diff", "git log", "touch a/b", "git tag", "git branch -r"),
+            [(6, "nudge", "drift")], id="looks with work now and then",
+        ),
         pytest.param(shell(*(f"cp -n base/{name}.html out/{name}.html" for name in NAMES)), [], id="copied"),
         pytest.param(shell(*(f"python -m py_compile app/{name}.py" for name in NAMES)), [], id="compiled"),
         pytest.param(shell(*(f"grep -n {name} src/app/main.py" for name in NAMES)), [], id="sought one by one"),
