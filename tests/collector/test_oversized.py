@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -59,7 +60,18 @@ def sent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield Sent(collector, [backend, detector] if request.param == "gateway.yaml" else [backend])
 
 
+NAN: Final = KeyValue(key="gen_ai.agent.name", value=AnyValue(double_value=math.nan))
 Change = Callable[[Span, ScopeSpans, ResourceSpans], object]
+
+
+def deep(levels: int) -> KeyValue:
+    """A listed name with maps in maps."""
+    value = AnyValue(string_value="x")
+    for _ in range(levels):
+        outer = AnyValue()
+        outer.kvlist_value.values.add(key="k" * 100_000).value.CopyFrom(value)
+        value = outer
+    return KeyValue(key="gen_ai.agent.name", value=value)
 
 
 def events(count: int, size: int) -> Change:
@@ -102,6 +114,13 @@ SPANS: Final[dict[str, Change]] = {
     ),
     "a map": lambda span, _s, _r: span.attributes.extend(
         pairs({"gen_ai": {"tool": {"name": LONG}, **{f"k{number}": "v" for number in range(200_000)}}})
+    ),
+    "maps in maps": lambda span, _s, _r: span.attributes.append(deep(28)),
+    "no number": lambda span, _s, _r: span.attributes.append(NAN),
+    "no number of nobody": lambda span, _s, _r: span.attributes.extend(pairs({"my.score": math.inf})),
+    "no number in a resource": lambda _s, _scope, resource: resource.resource.attributes.append(NAN),
+    "no number in a list": lambda span, _s, _r: span.attributes.extend(
+        pairs({"gen_ai.tool.name": [math.nan] * 300_000})
     ),
     "a name": lambda span, _s, _r: setattr(span, "name", LONG),
     "trace state": lambda span, _s, _r: setattr(span, "trace_state", "a=" + LONG),
@@ -155,6 +174,21 @@ def test_a_large_span_takes_no_neighbour_with_it(sent: Sent, part: str) -> None:
         assert len(str(arrived.fields)) + len(str(arrived.scope)) + len(str(arrived.resource)) < ALLOWED
 
 
+def test_names_are_cut_between_characters(sent: Sent) -> None:
+    """What arrives is text that every backend takes, and numbers beside what is left out stay numbers."""
+    run, _ = names()
+    span = one_span(run)
+    span.name = "a" + "\u00e9" * 300
+    span.events.append(Span.Event(name="a" + "\u00e9" * 300, time_unix_nano=START))
+    span.attributes.extend(pairs({"gen_ai.usage.input_tokens": 7, "notes": {"csv": "1," * 30_000}}))
+    sent.collector.send(traces([span]))
+    for receiver in sent.receivers:
+        until(partial(_have, receiver.spans, {run}), run)
+        (arrived,) = [one for one in receiver.spans() if one.attributes.get("loopguard.run.id") == run]
+        assert (arrived.name, arrived.events[0][0]) == ("a" + "\u00e9" * 255, "a" + "\u00e9" * 255)
+        assert arrived.attributes["gen_ai.usage.input_tokens"] == 7
+
+
 def _have(arrived: Callable[[], list[Exported]], runs: set[str]) -> bool:
     return runs <= {one.attributes.get("loopguard.run.id") for one in arrived()}
 
@@ -165,6 +199,7 @@ LOGS: Final[dict[str, Callable[[LogRecord, ScopeLogs], object]]] = {
     "a body": lambda record, _scope: setattr(record.body, "string_value", LONG),
     "an event's name": lambda record, _scope: setattr(record, "event_name", LONG),
     "a severity": lambda record, _scope: setattr(record, "severity_text", LONG),
+    "no number": lambda record, _scope: record.attributes.append(NAN),
     "a list": lambda record, _scope: record.attributes.extend(pairs({"gen_ai.tool.name": ["a"] * 300_000})),
     "a scope's name": lambda _record, scope: setattr(scope.scope, "name", LONG),
     "a scope's bytes": lambda _record, scope: scope.scope.attributes.append(BYTES),
@@ -218,6 +253,7 @@ METRICS: Final[dict[str, Callable[[], Metric]]] = {
     "a name": lambda: sum_of(LONG),
     "a description": lambda: sum_of("m", description=LONG),
     "a unit": lambda: sum_of("m", unit=LONG),
+    "no number": lambda: sum_of("m", NAN),
     "a text": lambda: sum_of("m", *pairs({"gen_ai.tool.name": LONG})),
     "bytes": lambda: sum_of("m", BYTES),
     "a list": lambda: sum_of("m", *pairs({"gen_ai.tool.name": [1] * 300_000})),
