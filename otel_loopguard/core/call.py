@@ -104,7 +104,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     informative: bool = False
     """The answer holds a digit or at least four words."""
     approval: bool = False
-    """The answer says that all is well, and so is another answer for each thing that it approves."""
+    """The answer says that all is well, and so is another answer for each thing that it approves; beside a refusal: it
+    counts what is well and what is not."""
     hitless: bool = False
     """A text that says that a search ran and had no hit."""
     tells: bool = False

@@ -8,6 +8,7 @@ from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_receipt
 
 REFUSAL = Answer(refusal=True)
 APPROVAL = Answer(approval=True)
+REPORT = Answer(refusal=True, approval=True)
 NEITHER = Answer()
 
 
@@ -18,6 +19,7 @@ NEITHER = Answer()
         ("cannot finish: the report has no title", REFUSAL),
         ("File already exists at notes.md", REFUSAL),
         ("Traceback: KeyError: 'name'", REFUSAL),
+        ("Rejected: the draft lacks citations", REFUSAL),
         ("Too many rows were asked for", REFUSAL),
         ("ERROR: pattern is wrong", REFUSAL),
         ("lost connection; the request timed out", REFUSAL),
@@ -41,7 +43,11 @@ def test_words_of_refusal(text: str, expected: Answer) -> None:
         ("finished without any errors", APPROVAL),
         ("compiled with no type errors", NEITHER),
         ("8 passed, 0 failed", APPROVAL),
-        ("8 passed, 2 failed", REFUSAL),
+        ("8 passed, 2 failed", REPORT),
+        ("1 test failed, 3 tests passed in 0.2 s", REPORT),
+        ("Tests: failed: 2, passed: 8", REPORT),
+        ("0 passed, 2 failed", REFUSAL),
+        ("8 passed, then it failed", REFUSAL),
         ("0 errors, but the file is missing", REFUSAL),
     ],
 )
@@ -82,6 +88,10 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
         ("File at notes.md has been overwritten with new content.", APPROVAL),
         ("The index is up to date", APPROVAL),
         ("3 passed, then an exception", REFUSAL),
+        ("INSERT 0 1", APPROVAL),
+        ("UPDATE 0", NEITHER),
+        ("Query OK, 2 rows affected (0.01 sec)", APPROVAL),
+        ("0 rows affected", NEITHER),
         ("broken: 3 rows", NEITHER),
         ("40 pages read, nothing of them written", NEITHER),
     ],

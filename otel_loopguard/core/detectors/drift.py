@@ -15,7 +15,8 @@ Four rules, all nudges:
 
 Not flagged: ids looked up one after the other (short arguments are never near; long ones are a batch that differ in
 nothing but their numbers, or in one word each while the answer tells of something), declared writes, receipts of
-accepted payloads, several questions of one turn, an answer of one word, all's well of one thing after the other, which
+accepted payloads, several questions of one turn, an answer of one word, one report of what passed and what failed in
+different tests, all's well of one thing after the other, which
 programs that do their work in silence say by saying nothing, one form filled with another thing each time that is not
 there (the numbers of a list gone through beyond its end are told).
 """
@@ -100,7 +101,7 @@ class Drift:
 
     def _reworded(self, history: History, moment: After, policy: Policy) -> Judged | None:
         entry = moment.entry
-        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH or entry.approval:
+        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH or _is_receipt(entry):
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
@@ -117,7 +118,7 @@ class Drift:
         measure = max(MEASURE, IN_VAIN * moment.settings.drift.nudge) if moment.outcome.hitless else MEASURE
         if weight < measure or len({one.key for one in found}) < 2:  # noqa: PLR2004
             return None
-        if moment.outcome.tells and fills_a_form([one.words for one in found]):
+        if _is_shared(moment) and fills_a_form([one.words for one in found]):
             return None
         return self._judged(history, moment, found, _WORDINGS)
 
@@ -135,13 +136,18 @@ class Drift:
             return None
         if _SILENCE in ends and not _silence_tells(found, ends):
             return None
-        if moment.outcome.tells and fills_a_form([one.words for one in found]):
+        if _is_shared(moment) and fills_a_form([one.words for one in found]):
             return None
         return self._judged(history, moment, found, _STALE)
 
     def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
         return Judged(finding, (self.kind, moment.entry.tool))
+
+
+def _is_shared(moment: After) -> bool:
+    """Whether several things may well have this answer in common: it tells of something, or reports what failed."""
+    return moment.outcome.tells or (moment.entry.refusal and moment.entry.approval)
 
 
 def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:
@@ -201,7 +207,9 @@ def _is_as_near(one: Entry, other: Entry, words: frozenset[int]) -> bool:
 
 def _is_receipt(entry: Entry) -> bool:
     """An approval that says so, or the answer to an accepted payload."""
-    return (entry.approval and entry.outcome == "ok") or (entry.payload and not entry.refusal)
+    if entry.refusal:
+        return False
+    return entry.payload or (entry.approval and entry.outcome == "ok")
 
 
 def _is_attempt(entry: Entry) -> bool:

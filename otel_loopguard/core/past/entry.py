@@ -64,7 +64,8 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     fresh: bool = False
     """A result, or a state where one came along, that was never seen before."""
     approval: bool = False
-    """The answer says that all is well, which is another answer for each thing that it approves."""
+    """The answer says that all is well, which is another answer for each thing that it approves; beside a refusal: it
+    counts what is well and what is not."""
     stale: bool = False
     """The answer is that of the equal call just before, or tells nearly the same in other words."""
     moved: bool = False

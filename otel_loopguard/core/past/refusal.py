@@ -45,7 +45,8 @@ class Refusals:
         answer, key = short(entry.answer) or 0, short(entry.key) or 0
         if reason is not None:
             self.held.remove(reason)
-        if reason is None or entry.turn - reason.turn > APART:
+        elsewhere = reason is not None and entry.approval and key != reason.key  # a report about something else
+        if reason is None or elsewhere or entry.turn - reason.turn > APART:
             reason = Reason(entry.tool, entry.error, answer, key, entry.place, entry.place, entry.turn)
         elif entry.turn > reason.turn:
             worked = works_since(reason.last)

@@ -28,8 +28,8 @@ _OPENING: Final = 120
 _REFUSING: Final = frozenset(
     ["no", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "didn't", "isn't", "wasn't", "won't", "unable",
      "fail", "fails", "failed", "failure", "failures", "failing", "error", "errors", "invalid", "must", "missing",
-     "unknown", "deny", "denied", "denies", "refuse", "refused", "refuses", "refusal", "timeout", "exception",
-     "exceptions", "unexpected", "unexpectedly"]
+     "unknown", "deny", "denied", "denies", "refuse", "refused", "refuses", "refusal", "reject",
+     "rejected", "rejects", "rejection", "timeout", "exception", "exceptions", "unexpected", "unexpectedly"]
 )  # fmt: skip
 _REFUSING_PHRASES: Final = ("too many", "too much", "already exist", "timed out")
 _REFUSING_ENDS: Final = ("error", "exception")
@@ -41,6 +41,18 @@ _APPROVING: Final = frozenset(
      "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed", "queued", "scheduled",
      "delivered", "submitted", "registered", "moved", "copied", "posted", "published"]
 )  # fmt: skip
+_TALLY: Final = re.compile(
+    r"(?<![\w.])[1-9]\d* (?:\w+ )?(?:pass(?:ed|ing|es)?|succeeded|ok)\b|\bpass(?:ed)?\s?[:=]\s?[1-9]"
+)
+_LOSSES: Final = re.compile(
+    r"(?<![\w.])[1-9]\d* (?:\w+ )?(?:fail(?:ed|ing|ures?)?|errors?)\b|\b(?:failed|failures|errors)\s?[:=]\s?[1-9]"
+)
+"""Both of them counted, in lower case: a report, which is another report for each thing that it is about."""
+_COUNTED: Final = re.compile(
+    r"(?:insert 0|update|delete|merge|copy|select) [1-9]\d*|.{0,40}?(?<![\w.])[1-9]\d* (?:rows?|records?|documents?) "
+    r"(?:were |was )?(?:affected|inserted|updated|deleted|changed)\b.*"
+)
+"""Whole answers of databases, in lower case, about what they have changed."""
 _RECEIPT_MEMBERS: Final = 8
 _VAIN: Final = re.compile(r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)")
 """What tells of nothing, in lower case."""
@@ -80,7 +92,7 @@ class Answer(NamedTuple):
     refusal: bool = False
     """It says no."""
     approval: bool = False
-    """It says that all is well."""
+    """It says that all is well; beside a refusal: it counts what is well and what is not."""
 
 
 def unwrapped(text: str) -> str:
@@ -119,7 +131,7 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
     words = set(_WORD.findall(lower))
     failure = _says_no(lower, words)
     if refusals == "standard":
-        return Answer(failure, not failure and _says_yes(lower, words))
+        return Answer(failure, _says_yes(lower, words) if not failure else _counts_both(lower))
     if refusals == "none":
         return Answer(refusal=False, approval=not failure and _says_yes(lower, words))
     refusal = any(re.search(pattern, text) is not None for pattern in refusals)
@@ -175,7 +187,13 @@ def _says_no(lower: str, words: set[str]) -> bool:
 
 
 def _says_yes(lower: str, words: set[str]) -> bool:
-    return "nothing" not in words and _has(lower, words, _APPROVING, _APPROVING_PHRASES)
+    if "nothing" in words:
+        return False
+    return _has(lower, words, _APPROVING, _APPROVING_PHRASES) or _COUNTED.fullmatch(lower.strip()) is not None
+
+
+def _counts_both(lower: str) -> bool:
+    return _TALLY.search(lower) is not None and _LOSSES.search(lower) is not None
 
 
 def _has(lower: str, words: set[str], single: frozenset[str], phrases: tuple[str, ...]) -> bool:

@@ -204,6 +204,15 @@ ORDER = {"note": "sent by courier today", "region": "west"}
             [(5, "nudge", "drift")], id="no hit is told with the fifth",
         ),
         pytest.param(
+            shell(*(f"pytest -q tests/test_{name}.py" for name in NAMES[:5]), result="1 failed, 3 passed"),
+            [], id="one report of different tests",
+        ),
+        pytest.param(
+            shell(*(f"pytest -q tests/test_urls.py {option}" for option in ("", "-v", "-v -x", "-x")),
+                  result="1 failed, 3 passed"),
+            [(4, "nudge", "drift")], id="one report of one test",
+        ),
+        pytest.param(
             [("ship", {**ORDER, "limit": number} if number else ORDER, "held at depot 4") for number in (0, 5, 0, 0)],
             [(4, "nudge", "drift")], id="a number more is another wording",
         ),

@@ -125,3 +125,11 @@ def test_a_payload_that_is_refused_between_its_versions() -> None:
     taken = Step("edit", there.arguments, "written")
     gone = Step("shell", {"command": "rm main.py"}, "")
     assert "same_error" not in kinds([there, gone, taken] * 5)
+
+
+def test_reports_about_different_things() -> None:
+    """One report of what passed and what failed, about another thing each time, is not one refusal."""
+    report = "1 failed, 3 passed"
+    tests = [Step("test", {"of": name}, report) for name in ("models", "views", "forms", "urls", "admin")]
+    assert run(tests).said == []
+    assert [place for place, _, kind in run([tests[0], look(1), look(2)] * 4).said if kind == "same_error"] == [10]
