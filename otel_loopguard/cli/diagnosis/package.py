@@ -12,5 +12,5 @@ def check_package() -> Check:
     from otel_loopguard.core import engine
 
     is_interpreted = str(engine.__file__).endswith(".py")
-    text = "interpreted: every module is Python" if is_interpreted else "compiled: native code where every call passes"
+    text = "interpreted: every module is Python" if is_interpreted else "compiled: reading and judging are native code"
     return Check("package", "info", text)
