@@ -118,7 +118,7 @@ class Drift:
         measure = max(MEASURE, IN_VAIN * moment.settings.drift.nudge) if moment.outcome.hitless else MEASURE
         if weight < measure or len({one.key for one in found}) < 2:  # noqa: PLR2004
             return None
-        if _is_shared(moment) and fills_a_form([one.words for one in found]):
+        if _is_batch_with_answer(moment, found):
             return None
         return self._judged(history, moment, found, _WORDINGS)
 
@@ -136,7 +136,7 @@ class Drift:
             return None
         if _SILENCE in ends and not _silence_tells(found, ends):
             return None
-        if _is_shared(moment) and fills_a_form([one.words for one in found]):
+        if _is_batch_with_answer(moment, found):
             return None
         return self._judged(history, moment, found, _STALE)
 
@@ -145,9 +145,15 @@ class Drift:
         return Judged(finding, (self.kind, moment.entry.tool))
 
 
-def _is_shared(moment: After) -> bool:
-    """Whether several things may well have this answer in common: it tells of something, or reports what failed."""
-    return moment.outcome.tells or (moment.entry.refusal and moment.entry.approval)
+def _is_batch_with_answer(moment: After, found: list[Entry]) -> bool:
+    """Whether one form was filled with other things each time, which may well have this answer in common.
+
+    They may where it tells of something, or reports what failed; that there is no hit it may for what has a name.
+    """
+    sketches = [one.words for one in found]
+    if moment.outcome.tells or (moment.entry.refusal and moment.entry.approval):
+        return fills_a_form(sketches) or asks_anew(sketches)
+    return moment.outcome.hitless and asks_anew(sketches)
 
 
 def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:

@@ -28,7 +28,7 @@ _OPENING: Final = 120
 _REFUSING: Final = frozenset(
     ["no", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "didn't", "isn't", "wasn't", "won't", "unable",
      "fail", "fails", "failed", "failure", "failures", "failing", "error", "errors", "invalid", "must", "missing",
-     "unknown", "deny", "denied", "denies", "refuse", "refused", "refuses", "refusal", "reject",
+     "unknown", "wrong", "incorrect", "deny", "denied", "denies", "refuse", "refused", "refuses", "refusal", "reject",
      "rejected", "rejects", "rejection", "timeout", "exception", "exceptions", "unexpected", "unexpectedly"]
 )  # fmt: skip
 _REFUSING_PHRASES: Final = ("too many", "too much", "already exist", "timed out")
@@ -70,6 +70,8 @@ _NO_FAILURE: Final = re.compile(
 _NO_MATCH: Final = re.compile(
     r"\bno (?!such\b)(?:[\w-]+ ){0,3}?(?:results?|match(?:es|ing)?|hits?|entries|records?|occurrences?)\b"
     r"|\b(?:nothing|none) (?:was |were )?(?:found|matched)\b"
+    r"|\bno (?!such\b)(?:[\w-]+ ){0,2}?(?!credentials|permissions|arguments|parameters|tests|changes)[a-z]{3,}s "
+    r"(?:(?:were|was|have been|that) )?(?:found|match(?:ed)?|returned)\b"
     r"|(?<![\d.,])(?:0|zero) (?:search )?(?:results?|match(?:es)?|hits?|occurrences?)\b"
     r"|\bnot found (?:on|in) (?:this|the) (?:page|document|text|results?|index|list)\b"
     r"|\b(?:returned|found|matched) nothing\b"
@@ -161,16 +163,23 @@ def is_receipt(data: object) -> bool:
 
 
 def tells(data: object) -> bool:
-    """Whether a short answer tells of something: no text about nothing, nothing, none or 0, and no empty data."""
+    """Whether a short answer tells of something: no text about nothing, nothing, none or 0, and no empty data.
+
+    A bare number does, 0 among them: it is as much of an answer to each of several questions.
+    """
+    if isinstance(data, (int, float)):
+        return data is not False
     if isinstance(data, str):
         if len(data) > REFUSAL_LENGTH:
             return False
         lower = data.lower()
+        if not any(map(str.isalpha, lower)):
+            return any(map(str.isdigit, lower))
         if any(hint in lower for hint in _VAIN_HINTS) and _VAIN.search(lower) is not None:
             return False
         return any(map(str.isalnum, lower))
     if isinstance(data, dict):
-        return 0 < len(data) <= _RECEIPT_MEMBERS and all(tells(value) for value in data.values())
+        return 0 < len(data) <= _RECEIPT_MEMBERS and all(bool(value) and tells(value) for value in data.values())
     return bool(data) and not isinstance(data, list)
 
 

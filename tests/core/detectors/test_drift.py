@@ -195,6 +195,12 @@ ORDER = {"note": "sent by courier today", "region": "west"}
             [("ship", {**ORDER, "to": name}, "0 parcels in 3 depots") for name in NAMES],
             [(4, "nudge", "drift")], id="nought for each name",
         ),
+        pytest.param([("ship", {**ORDER, "to": name}, 0) for name in NAMES], [], id="a bare nought for each name"),
+        pytest.param(
+            [("ship", {**ORDER, "to": f"{name} or {number}"}, "[(0,)]") for number, name in enumerate(NAMES)],
+            [], id="a bare nought for each name and number",
+        ),
+        pytest.param([("ship", {**ORDER, "to": name}, "No orders found") for name in NAMES], [], id="no hit for each"),
         pytest.param(
             [("ship", {**ORDER, "to": f"{name} or {other}"}, "held at depot 4") for name, other in PAIRS],
             [(4, "nudge", "drift")], id="names that come again",
