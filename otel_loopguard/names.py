@@ -152,7 +152,7 @@ SPAN_ATTRIBUTES: Final = (
     _attribute(POLICY_VERSION, "string", "revision of the policy; absent for the built-in one"),
     _attribute(REDACTED_KEYS, "string[]", "what was removed from the span, sorted"),
     _attribute(ERROR_FINGERPRINT, "string", "keyed HMAC of the error's message, volatile parts masked"),
-    _attribute(ERROR_SHAPE, "string", "keyed HMAC of the error message's shape"),
+    _attribute(ERROR_SHAPE, "string", "keyed HMAC of the shape of the error message, or of the words for no hit"),
     _attribute(GROUP_FINGERPRINT, "string", "fingerprint without cursor and idempotency key, where it differs"),
     _attribute(ITEMS_UNSEEN, "int", "declared items of the result never seen before in the run"),
     _attribute(USER_MESSAGE, "boolean", "true on the first call after a user message"),

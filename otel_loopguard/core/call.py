@@ -98,7 +98,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     error: str | None = None
     """Fingerprint of the error's message key: volatile parts and the call's own arguments masked."""
     shape: str | None = None
-    """Fingerprint of the message's shape: quoted parts, own words and numbers masked."""
+    """Fingerprint of the message's shape: quoted parts, own words and numbers masked. Of what says that a search had no
+    hit, too, which is no error."""
     refusal: bool = False
     """An error, or a text that says no without an error flag."""
     informative: bool = False

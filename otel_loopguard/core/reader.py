@@ -128,6 +128,12 @@ def _in_order(data: object, raw: object) -> object:
     return data
 
 
+def _own(arguments: object) -> object:
+    """The arguments as a message may repeat them; None where they are not known."""
+    loaded = load(arguments)
+    return None if isinstance(loaded, Unknown) else _in_order(loaded, _parsed(arguments))
+
+
 _CUT: Final = (Unknown("truncated"), Unknown("truncated"))
 
 
@@ -233,8 +239,10 @@ class CallReader:
             fingerprint = self._keys.result(canonical)
             moving = not refusal and rules.volatile == "standard" and _MASKED in canonical
             said = 0 if is_error else self._said(canonical)
-        short = worded and not refusal and not said
+        short = not refusal and not said
         hitless = short and isinstance(data, str) and finds_nothing(data)
+        if hitless:
+            shape = self._shape(_text_of(data), arguments, settings)
         measure: float | None = None
         terminal = False
         items: tuple[int, ...] | None = None
@@ -248,8 +256,9 @@ class CallReader:
             _kind(data, settings, is_error=is_error, is_empty=is_empty), fingerprint, error_type,
             category_of(error_type, is_error=is_error, kind=settings.kind), error, shape,
             refusal=refusal, informative=_is_informative(data), approval=approval,
-            hitless=hitless, tells=short and not hitless and tells(data), moving=moving, said=said, measure=measure,
-            declared=rule is not None, terminal=terminal, items=items, state=state, end_ns=end_ns,
+            hitless=hitless, tells=worded and short and not hitless and tells(data),
+            moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
+            state=state, end_ns=end_ns,
         )  # fmt: skip
 
     def _message(
@@ -264,14 +273,13 @@ class CallReader:
             return self._keys.error(f"{error_type}\n".encode("utf-8", "surrogatepass")), None
         if is_wordless(text) or finds_nothing(text):
             return None, None
-        loaded = load(arguments)
-        own = None if isinstance(loaded, Unknown) else _in_order(loaded, _parsed(arguments))
-        key = f"{error_type or ''}\n{message_key(text, own, settings.result.volatile)}"
-        shape = message_shape(mask(text, settings.result.volatile, error=True), own)
-        return (
-            self._keys.error(key.encode("utf-8", "surrogatepass")),
-            self._keys.shape(shape.encode("utf-8", "surrogatepass")),
-        )
+        key = f"{error_type or ''}\n{message_key(text, _own(arguments), settings.result.volatile)}"
+        return self._keys.error(key.encode("utf-8", "surrogatepass")), self._shape(text, arguments, settings)
+
+    def _shape(self, text: str, arguments: object, settings: ToolPolicy) -> str:
+        """Fingerprint of a message's shape."""
+        shape = message_shape(mask(text, settings.result.volatile, error=True), _own(arguments))
+        return self._keys.shape(shape.encode("utf-8", "surrogatepass"))
 
     def _sketch(self, words: list[str]) -> tuple[int, ...]:
         """The smallest of the words' keyed numbers, ascending."""

@@ -76,6 +76,8 @@ class Drift:
                 return None
             judged = self._nothing(history, moment) or self._shaped(history, moment)
         else:
+            judged = None
+        if judged is None and entry.outcome == "ok":
             judged = self._reworded(history, moment, policy)
         return judged or self._attempts(history, moment, policy)
 
@@ -84,7 +86,7 @@ class Drift:
         if len(history.by_tool[moment.entry.tool]) < limit:
             return None
         streak = _streak(history, moment.entry)
-        if len(streak) < limit or all(entry.shape is not None for entry in streak) or _is_work(streak, limit):
+        if len(streak) < limit or all(_has_shape(entry) for entry in streak) or _is_work(streak, limit):
             return None
         if _is_batch(streak):
             return None
@@ -92,7 +94,7 @@ class Drift:
 
     def _shaped(self, history: History, moment: After) -> Judged | None:
         entry = moment.entry
-        if entry.shape is None or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
+        if not _has_shape(entry) or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
             return None
         found = one_a_turn(_alike(history, entry))
         if len(found) < _SHAPED_FAILURES or len({one.key for one in found}) < 2:  # noqa: PLR2004
@@ -168,7 +170,16 @@ def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:
 
 
 def _is_nothing(entry: Entry) -> bool:
-    return entry.outcome in ("empty", "error") and not entry.renewed
+    return (entry.outcome in ("empty", "error") or _is_hitless(entry)) and not entry.renewed
+
+
+def _is_hitless(entry: Entry) -> bool:
+    """Whether the answer says that there was no hit: of unflagged answers beside refusals those alone have a shape."""
+    return entry.outcome == "ok" and not entry.refusal and entry.shape is not None
+
+
+def _has_shape(entry: Entry) -> bool:
+    return entry.outcome == "error" and entry.shape is not None
 
 
 def _is_work(streak: list[Entry], limit: int) -> bool:
@@ -187,7 +198,7 @@ def _is_work(streak: list[Entry], limit: int) -> bool:
 
 def _is_batch(streak: list[Entry]) -> bool:
     """Whether one form was filled with other things each time, as far as the calls are long enough to tell."""
-    if any(entry.outcome != "empty" for entry in streak):
+    if any(entry.outcome == "error" for entry in streak):
         return False
     long = [entry.words for entry in streak if entry.word_count >= LONG_ENOUGH]
     return len(long) >= _MANY and 2 * len(long) > len(streak) and asks_anew(long)
@@ -240,7 +251,7 @@ def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
 
 def _end(entry: Entry) -> int | None:
     """What an attempt came to: its answer, the shape of its failure, or silence."""
-    if entry.outcome == "error" and entry.shape is not None:
+    if _has_shape(entry) or _is_hitless(entry):
         return entry.shape
     return _SILENCE if entry.outcome == "empty" else entry.answer
 
@@ -290,7 +301,7 @@ def _streak(history: History, last: Entry) -> list[Entry]:
     streak: list[Entry] = []
     shape: int | None = None
     for entry in reversed(tail):
-        if entry.outcome == "error" and entry.shape is not None:
+        if _has_shape(entry):
             if shape is not None and entry.shape != shape:
                 streak = []
             shape = entry.shape

@@ -38,7 +38,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     error: int | None
     """32 bits of the error's message key."""
     shape: int | None
-    """32 bits of the error message's shape."""
+    """32 bits of the shape of the error message, or of what says that a search had no hit."""
     words: tuple[int, ...]
     """Sketch of the arguments' words; dropped when newer calls have come."""
     word_count: int

@@ -43,6 +43,27 @@ def test_streaks_of_nothing(results: list[object], said: list[tuple[int, str, st
     assert drift(searches(*results)) == said
 
 
+PAGE = ("albums 2000", "albums 2001", "the albums", "list of albums", "studio albums", "all albums")
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (PAGE[:4], []),
+        (PAGE, TOLD),
+        ([*PAGE[:3], "a hit", *PAGE[3:]], []),
+        ([*PAGE[:2], *PAGE[:2], *PAGE[2:4]], []),
+    ],
+)
+def test_no_hit_in_words(texts: list[str], said: list[tuple[int, str, str]]) -> None:
+    """That there is no hit is an empty answer, though it repeats what was sought."""
+    rows: list[Row] = [
+        ("find", {"text": text}, "1 place" if text == "a hit" else f"The text '{text}' was not found on this page.")
+        for text in texts
+    ]
+    assert drift(rows, QUIET) == said
+
+
 def test_equal_arguments_do_not_count() -> None:
     """The same question again is another rule's."""
     rows: list[Row] = [*searches([], [], [], []), ("search", {"word": "w0"}, [])]
