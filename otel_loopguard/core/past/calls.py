@@ -177,6 +177,17 @@ class Calls:
                 return True
         return False
 
+    def acted_since(self, place: int) -> bool:
+        """Whether anything may have been done after a place but looking around, which tells what it has seen."""
+        for entry in reversed(self.entries):
+            if entry.place <= place:
+                return False
+            if entry.refusal or entry.thought:
+                continue
+            if entry.payload or entry.kind == "write" or entry.approval or not entry.informative:
+                return True
+        return False
+
     def _is_old(self, payload: Entry, place: int) -> bool:
         """Whether nearly the same was handed over to the same tool up to a place already, not just counted on."""
         return any(

@@ -63,3 +63,37 @@ def test_times_that_moved(result: str, failed: bool, place: int | None) -> None:
         calls.append(Step("run", {"script": "bench.py"}, Failure(told) if failed else told))
         calls.append(Step("edit", {"path": "a.py", "content": f"x = {number}\n"}, f"written {number}"))
     assert [where for where, _, kind in run(calls).said if kind == "no_progress"] == ([] if place is None else [place])
+
+
+SHOWN = "Kettle 29, Toaster 34, Blender 89, next page"
+CLICK = Step("click", {"target": "next page"}, SHOWN)
+OPENED = Step("open", {"page": "kitchen"}, SHOWN)
+SCROLLED = Step("scroll", {"down": 1}, f"{SHOWN}, end of 1 page")
+WAITED = Step("pause", {"for": 3}, "waited 3 s")
+TYPED = Step("type", {"text": "tea"}, "typed")
+SAVED = Step("write", {"path": "a", "content": "b\n"}, "12 bytes")
+
+
+@pytest.mark.parametrize(
+    ("calls", "place"),
+    [
+        ([OPENED, CLICK, SCROLLED, CLICK, WAITED, CLICK], 6),
+        ([OPENED, CLICK, SCROLLED, CLICK, WAITED], None),
+        ([CLICK, SCROLLED, CLICK, WAITED, CLICK], None),
+        ([OPENED, CLICK, TYPED, CLICK, WAITED, CLICK], None),
+        ([OPENED, CLICK, SCROLLED, CLICK, SAVED, CLICK], None),
+        ([OPENED, CLICK, SAVED, CLICK, WAITED, CLICK], None),
+        ([OPENED, SAVED, CLICK, SCROLLED, CLICK, WAITED, CLICK], 7),
+    ],
+)
+def test_a_call_that_never_brought_anything(calls: list[Step], place: int | None) -> None:
+    """What is known before a call is first made is told at the third time, unless something was done in between."""
+    assert run(calls).said == ([] if place is None else [(place, "nudge", "identical")])
+
+
+@pytest.mark.parametrize("shown", ["ok", "31 tests passed", "Error: page 3 is not there"])
+def test_answers_that_say_little(shown: str) -> None:
+    """Receipts, all's well and refusals are alike for many calls."""
+    calls = [Step(one.tool, one.arguments, shown if one.result == SHOWN else one.result)
+             for one in (OPENED, CLICK, SCROLLED, CLICK, WAITED, CLICK)]  # fmt: skip
+    assert run(calls).said == []
