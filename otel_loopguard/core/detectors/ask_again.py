@@ -3,6 +3,9 @@
 Rule: the same question to a tool of the policy's `ask_user`, answered before in the same task: a nudge before the
 second is asked.
 
+Source: step repetition and loss of conversation history among the failures of agents that Cemri and others list (Why do
+multi-agent LLM systems fail?, arXiv 2503.13657).
+
 Not flagged: a question that nobody answered, another question, the same question after the user's next message.
 """
 

@@ -5,6 +5,9 @@ what came back, except for the lap's last turn, which counts by its calls alone 
 their results. The finding falls on the turn that completes the lap. Writes do not break a lap: edits that are undone
 and done again, with every result as before, are a cycle and not work.
 
+Source: OpenHands' stuck detector knows two pairs that alternate; reports of longer rounds, and the measure of equal
+results lap by lap, make it any period.
+
 Not flagged: one call over and over (that is `identical`: only primitive periods count), laps with a new target or a
 changed result, laps that wait on a declared poller within its budget, turns with unknown arguments.
 """

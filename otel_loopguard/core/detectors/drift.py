@@ -13,6 +13,10 @@ Four rules, all nudges:
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
   end that an earlier one came to. A hit, or anything else done to the world, starts them again.
 
+Source: github.com/superplanehq/superplane/issues/4123 (calls varied slightly, answers empty, nothing stops it) and the
+recorded runs of weak models; nearness by bottom-k sketches (Cohen and Kaplan, Summarizing data using bottom-k sketches,
+2007).
+
 Not flagged: ids looked up one after the other (short arguments are never near; long ones are a batch that differ in
 nothing but their numbers, or in one word each while the answer tells of something), declared writes, receipts of
 accepted payloads, several questions of one turn, an answer of one word, one report of what passed and what failed in

@@ -5,6 +5,8 @@ in `cycle`: a nudge before the hand-off that completes the second lap, a stop be
 third. A successful write, or a first-time success of an undeclared tool, by any agent between two equal hand-offs
 breaks the circle: work was done on the way.
 
+Source: github.com/multica-ai/multica/issues/8753, agents that wake each other without end.
+
 Not flagged: one agent that hands the same task to several others, another task in each lap. Nor the same task in other
 words: two agents that work on one thing say much the same to each other all the time.
 """

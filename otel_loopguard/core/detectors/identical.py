@@ -7,6 +7,10 @@ whatever came back; and at the third call with one answer that was known from an
 click that shows the page as it was), though one looked around in between. On recorded coding runs 46 % repeat some call
 three times within twelve turns, with the same result 3 %, with nothing new in between 0.2 %.
 
+Source: the repeated pair of action and observation of OpenHands' stuck detector, four times there; with the result in
+it because arguments alone flag honest work (github.com/HKUDS/nanobot/issues/2298 reports one command with one empty
+result 172 times).
+
 Not flagged: edit and re-run (a successful change starts the count again), polling and paging (they have rules of
 their own), a retry after a passing failure, several equal calls in one turn.
 """

@@ -4,6 +4,8 @@ Rule, for each set of other arguments: a page without an unseen item (without de
 seen before) is free once, a nudge the second time in a row, and the third in a row is stopped before dispatch. The
 same cursor again is an equal call, which `identical` judges.
 
+Source: the convention of page tokens (google.aip.dev/158): an empty page may be followed by more, so one is free.
+
 Not flagged: an empty last page, overlapping pages with at least one new item, paging backwards.
 """
 

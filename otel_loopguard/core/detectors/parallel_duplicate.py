@@ -3,6 +3,8 @@
 Rule: a key that stands in its own turn already. The model has not seen the first answer, so it is waste and not a
 loop; a declared write is the business of `write`.
 
+Source: the convention of parallel tool calls: all calls of one model message are answered before the model goes on.
+
 Not flagged as more than information, ever.
 """
 

@@ -5,6 +5,8 @@ poll) is a nudge, handed over with its result, the next one over any budget a st
 that moved, the budget of unchanged answers is whole again. A poll after a terminal state is a nudge, then a stop.
 Polls closer together than the interval, from start to start, are a nudge and no more.
 
+Source: the convention of waiters, as botocore has them: a delay and a greatest number of attempts for each operation.
+
 Not flagged: any number of polls within the budget; a budget that is not set is no limit.
 """
 

@@ -14,6 +14,9 @@ work in between. A payload that says nearly what the same tool took before the l
 unless it is a payload that is refused: near-equal fixes that fail alike are in vain. The very same payload refused for
 the third time with nothing accepted in between is enough, too.
 
+Source: OpenHands' stuck detector stops at three equal pairs of action and error; the message counts here whatever the
+arguments were. A finish that a gate rejects more than twenty times: github.com/Synaptic-Labs-AI/PACT-Plugin/issues/296.
+
 Not flagged: errors without words, several failures of one turn (the model has not seen the first yet), different
 errors of one tool.
 """

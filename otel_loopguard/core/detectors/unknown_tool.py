@@ -3,6 +3,8 @@
 Rule: calls of one name answered with the error type `unknown_tool`, arguments ignored, one for each turn: a nudge
 with the second answer, the fourth is stopped before dispatch.
 
+Source: github.com/earendil-works/pi/issues/5016, a tool that is not registered, called until the session is killed.
+
 Not flagged: one wrong name, or different wrong names one after the other.
 """
 

@@ -5,6 +5,9 @@ key. After a success the policy's `duplicate_after_success` decides; the same id
 repeat. After an unknown outcome (timeout, connection lost, cancelled, no result) only the same idempotency key may be
 sent again: anything else is `indeterminate`, since doing it twice cannot be undone.
 
+Source: RFC 9110, section 9.2.2 (what is not idempotent is not sent again unless one knows that it was not applied) and
+the Idempotency-Key header of payment interfaces (draft-ietf-httpapi-idempotency-key-header).
+
 Not flagged: a retry after a rejection, which has not happened; a write that reported that nothing changed.
 """
 
