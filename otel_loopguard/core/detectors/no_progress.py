@@ -5,8 +5,8 @@ change, nor a poll within its budget (where the application reports its own stat
 with one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any
 effect on the run are worth a word.
 
-Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model whether
-progress is made where this rule looks at results.
+Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model
+whether progress is made, where this rule looks at results.
 
 Not flagged: answers with times in them, which may be what is being worked on; turns of which nothing is known;
 waiting within a budget; paging.
