@@ -133,17 +133,20 @@ def _some(*names: str, values: st.SearchStrategy[Any] = _VALUES) -> st.SearchStr
     return st.dictionaries(st.sampled_from(names), values, max_size=2)
 
 
-_TOOLS = st.fixed_dictionaries(
-    {},
-    optional={
-        "kind": st.sampled_from(["read", "write", "poll", "none", "unknown", "other", None]),
-        "identical": _some("nudge", "stop", "in_a_row", "stopp"),
-        "arguments": _some("ignore", "identity", "defaults", "text", "round", "json", "nope", values=_VALUES | _PLACES),
-        "result": _some("ignore", "volatile", "refusal", "cache", "progress", "changed", values=_VALUES | _RULES),
-        "poll": _some("max_unchanged", "deadline", "min_interval"),
-        "page": _some("cursor"),
-        "owner": _VALUES,
-    },
+_OF_ANY_KIND: dict[str, st.SearchStrategy[Any]] = {
+    "identical": _some("nudge", "stop", "in_a_row", "stopp"),
+    "arguments": _some("ignore", "identity", "defaults", "text", "round", "json", "nope", values=_VALUES | _PLACES),
+    "owner": _VALUES,
+}
+_OF_SOME_KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "result": _some("ignore", "volatile", "refusal", "cache", "progress", "changed", values=_VALUES | _RULES),
+    "poll": _some("max_unchanged", "deadline", "min_interval"),
+    "page": _some("cursor"),
+}
+"""Where a tool does not name its kind, the schema cannot know that one of these has no effect."""
+_KINDS = st.sampled_from(["read", "write", "poll", "none", "unknown", "other", None])
+_TOOLS = st.fixed_dictionaries({"kind": _KINDS}, optional=_OF_ANY_KIND | _OF_SOME_KINDS) | st.fixed_dictionaries(
+    {}, optional=_OF_ANY_KIND
 )
 _POLICIES = st.fixed_dictionaries(
     {},
