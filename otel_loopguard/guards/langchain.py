@@ -54,8 +54,8 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self.agent = agent
         self.tools = [_report_blocked(guard)] if report_blocked else []
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[tuple[str, str, str], tuple[Call, Any]] = OrderedDict()
-        """What was judged, with its arguments, by run, call id and tool."""
+        self._waiting: OrderedDict[tuple[str, str, str], Call] = OrderedDict()
+        """What was judged and not yet dispatched, by run, call id and tool."""
         self._offered: dict[str, None] = {}
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
@@ -95,7 +95,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
-                self._keep((run, call["id"] or "", call["name"]), decision.call, call["args"])
+                self._keep((run, call["id"] or "", call["name"]), decision.call)
             else:
                 answered.append(_answer(call, decision))
         if judged.stop is None:
@@ -157,12 +157,12 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
         with self._lock:
             left = [self._waiting.pop(key) for key in list(self._waiting) if key[0] == run and key[1] in answered]
-        for call, _ in left:
+        for call in left:
             self.guard.withdraw(call)
 
-    def _keep(self, key: tuple[str, str, str], call: Call, arguments: Any) -> None:  # noqa: ANN401
+    def _keep(self, key: tuple[str, str, str], call: Call) -> None:
         with self._lock:
-            self._waiting[key] = call, arguments
+            self._waiting[key] = call
             if len(self._waiting) > _WAITING:
                 self._waiting.popitem(last=False)
 
@@ -172,11 +172,11 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         messages = state.get("messages", []) if isinstance(state, Mapping) else []
         with self._lock:
             held = self._waiting.pop((_run_of(messages), call["id"] or "", call["name"]), None)
-        if held is not None and held[1] == call["args"]:
-            self.guard.reached(held[0])
-            return Allow(held[0])
+        if held is not None and held.arguments == call["args"]:
+            self.guard.reached(held)
+            return Allow(held)
         if held is not None:  # a person or another middleware wrote other arguments: another call
-            self.guard.withdraw(held[0])
+            self.guard.withdraw(held)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn = _turn_of(message, messages)
         run = _run_of(messages)
