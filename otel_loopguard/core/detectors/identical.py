@@ -1,11 +1,12 @@
 """The same call with the same result and nothing new in between.
 
-Rule: equal keys in the window of turns, one for each turn, whose results are equal and between which nothing may
-have changed the world. The nudge counts all of them; the stop counts only repeats in whose turn, and since the
-previous equal call, no first-time read taught anything. Also a nudge at so many turns in a row with this call alone,
-whatever came back; and at the third call with one answer that was known from another call before the first of them (a
-click that shows the page as it was), though one looked around in between. On recorded coding runs 46 % repeat some call
-three times within twelve turns, with the same result 3 %, with nothing new in between 0.2 %.
+Rule: equal keys in the window of turns, one for each turn, whose results are equal and between which nothing may have
+changed the world. The nudge counts all of them; the stop counts only repeats in whose turn, and since the previous
+equal call, nothing was learnt: no call brought a result that the run had not seen, be it a first one or one made again
+(pages turned with one receipt, and read). Also a nudge at so many turns in a row with this call alone, whatever came
+back; and at the third call with one answer that was known from another call before the first of them (a click that
+shows the page as it was), though one looked around in between. On recorded coding runs 46 % repeat some call three
+times within twelve turns, with the same result 3 %, with nothing new in between 0.2 %.
 
 Source: the repeated pair of action and observation of OpenHands' stuck detector, four times there; with the result in
 it because arguments alone flag honest work (github.com/HKUDS/nanobot/issues/2298 reports one command with one empty

@@ -52,7 +52,7 @@ class Calls:
         self.by_tool.setdefault(entry.tool, []).append(entry)
         if entry.resets:
             self.resets.append(entry)
-        elif entry.news:
+        elif entry.teaches:
             self.news.append(entry)
 
     def drop_sketches(self) -> None:
@@ -115,7 +115,7 @@ class Calls:
         return False
 
     def news_within(self, after: int, until: int) -> bool:
-        """Whether a first-time read brought an unseen result in a turn after ``after`` and up to ``until``."""
+        """Whether a call brought an unseen result in a turn after ``after`` and up to ``until``."""
         for entry in reversed(self.news):
             if entry.turn <= after:
                 return False

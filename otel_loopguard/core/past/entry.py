@@ -79,6 +79,17 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         return self.outcome in ("ok", "empty", "noop")
 
     @property
+    def teaches(self) -> bool:
+        """A result never seen before, of a call that changes nothing: first made, or made again and moved on since."""
+        return self.news or (
+            self.fresh
+            and self.succeeded
+            and self.kind in ("read", "unknown")
+            and self.answer is not None
+            and not (self.linked or self.handoff or self.thought)
+        )
+
+    @property
     def renewed(self) -> bool:
         """The application's own state came with the call, and was never seen before."""
         return self.stated and self.advanced and self.fresh

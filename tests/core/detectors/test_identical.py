@@ -76,6 +76,23 @@ def test_the_window_counts_turns_before_the_call() -> None:
     assert run([LOOK, *others, LOOK], READS).said == []
 
 
+@pytest.mark.parametrize(
+    ("pages", "stops"),
+    [
+        pytest.param(8, [], id="another page each time"),
+        pytest.param(3, [(10, "cycle")], id="the last page from the third lap on"),
+        pytest.param(1, [(6, "cycle")], id="one page"),
+    ],
+)
+def test_a_page_turned_and_read(pages: int, stops: list[tuple[int, str]]) -> None:
+    """Turning pages, with one receipt, is not stopped while each page that is read then is another."""
+    rows: list[Row] = []
+    for lap in range(8):
+        page = min(lap + 1, pages)
+        rows += [("click", {"target": "next"}, "ok"), ("read", {"tab": 1}, f"chapter {page} is of the year {page}00")]
+    assert [(call, kind) for call, action, kind in run(rows).said if action == "stop"][:1] == stops
+
+
 def test_siblings_of_one_turn_are_one_observation() -> None:
     """Any number of equal calls in a turn is one strike, and information."""
     rows = [step("catalogue", {"title": "Emma"}, "three", turn=turn) for turn in (1, 1, 1, 1, 2, 2)]
