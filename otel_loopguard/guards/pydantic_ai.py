@@ -1,19 +1,23 @@
-"""Pydantic AI (`pydantic-ai-slim` 1.29 and newer): the agent's tools and model, guarded for as long as a block lasts.
+"""Pydantic AI (`pydantic-ai-slim` 1.29 and newer): the tools of an agent's runs, guarded for as long as a block lasts.
 
 Not for built-in tools that run at the model's provider. A call that waits for a person (`ApprovalRequired`) or for
 another process (`CallDeferred`) is no call yet: it is judged again when it is dispatched.
+
+The model, tools and capabilities that a run is handed are used as they are, and its tools are guarded as the agent's.
+For that a block stands before the agent's method `iter`, through which all its runs begin, and before `realtime`, whose
+sessions have no step to end: what is to stop one is refused, and no more.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from otel_loopguard.errors import LoopDetected, MissingExtraError, SettingError
+from otel_loopguard.errors import LoopDetected, MissingExtraError
 
 from ._answer import Allow, Nudge, Refuse, with_words
 from ._batch import Asked, judge
@@ -26,16 +30,19 @@ try:
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
     from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
-    from pydantic_ai.models import Model, infer_model
-    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.models import Model
     from pydantic_ai.toolsets import CombinedToolset, ToolsetTool, WrapperToolset
 except ImportError as error:
     raise MissingExtraError("pydantic-ai") from error
+try:
+    from pydantic_ai.capabilities import AbstractCapability
+except ImportError:  # an older one: what it wraps for a run is said with `override`
+    AbstractCapability = object
 
-__all__ = ["GuardedModel", "GuardedToolset", "guarding", "report_blocked_tool"]
+__all__ = ["GuardedToolset", "guarding", "report_blocked_tool"]
 
-_RUNS: Final = 1024
-"""Runs whose step was judged and which have not asked their model again yet."""
+_WRAPS: Final = hasattr(AbstractCapability, "get_wrapper_toolset")
+"""A run takes capabilities, and one of them may wrap all its tools."""
 
 
 @contextmanager
@@ -46,22 +53,21 @@ def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None 
     in place of the next model request the run raises `LoopDetected`: the messages so far are whole and can go on.
 
     Args:
-        agent: The agent; it is not changed.
+        agent: The agent; its model, tools and settings are not changed.
         guard: Whom to ask.
-        model: The model of the runs, where the agent has none of its own.
+        model: The model of the runs that name none of their own, instead of the agent's.
 
     """
     require("agent", agent, AbstractAgent, "an `Agent` of Pydantic AI")
     require_guard(guard)
     require("model", model, (Model, str, type(None)), "a `Model`, a model's name or None")
-    chosen = model if model is not None else agent.model
-    if chosen is None:
-        raise SettingError("the agent has no model, hand one to `guarding`", name="model")
-    steps = _Steps()
-    inner = chosen if isinstance(chosen, Model) else infer_model(chosen)
-    toolset = GuardedToolset(CombinedToolset(list(agent.toolsets)), guard=guard, steps=steps, agent=agent.name)
-    with agent.override(model=GuardedModel(inner, guard, steps), tools=[], toolsets=[toolset]):
+    _Door.open(agent)
+    token = _blocks.set((*_blocks.get(), _Block(agent, guard, model)))
+    try:
         yield
+    finally:
+        _blocks.reset(token)
+        _Door.close(agent)
 
 
 def report_blocked_tool(guard: Guard) -> Tool[Any]:
@@ -85,43 +91,37 @@ class _Step:
 
 
 class _Steps:
-    """The current step of each run, until its next model request."""
+    """The current step of one run, until its next one begins."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: OrderedDict[str, _Step] = OrderedDict()
         self.names: dict[str, None] = {}
         """Of the tools that the framework dispatches itself."""
+        self.step: _Step | None = None
 
-    def of(self, run: str, token: str) -> _Step | None:
-        """The step of a run, if it is this one."""
-        with self._lock:
-            step = self._held.get(run)
-        return step if step is not None and step.token == token else None
-
-    def put(self, run: str, step: _Step) -> None:
-        """A response was judged."""
-        with self._lock:
-            self._held[run] = step
-            while len(self._held) > _RUNS:
-                self._held.popitem(last=False)
-
-    def pop(self, run: str) -> _Step | None:
-        """The step is over."""
-        with self._lock:
-            return self._held.pop(run, None)
+    def begin(self, token: str, guard: Guard) -> None:
+        """A model is about to be asked: the step before is over, and so is the run, where that stopped it."""
+        step = self.step
+        if step is None or step.token == token:
+            return
+        self.step = None
+        for decision in step.waiting.values():
+            if isinstance(decision, Allow):  # its arguments did not fit the tool, or the framework left it out
+                guard.withdraw(decision.call)
+        if step.stop is not None:
+            raise guard.ended(step.stop)
 
 
 @dataclass
 class GuardedToolset(WrapperToolset[Any]):
-    """Asks before each call of the tools inside."""
+    """Asks before each call of the tools inside, in one run."""
 
     guard: Guard
-    steps: _Steps
     agent: str | None = None
+    steps: _Steps = field(default_factory=_Steps)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The tools inside, and their names for the guard."""
+        """The tools inside, and their names for the guard; after a stop there are none, and the run ends."""
+        self.steps.begin(_token_of(ctx), self.guard)
         tools = await super().get_tools(ctx)
         self.guard.knows(*tools)
         self.steps.names = {name: None for name, tool in tools.items() if tool.tool_def.kind == "function"}
@@ -156,10 +156,9 @@ class GuardedToolset(WrapperToolset[Any]):
 
     def _decision(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Allow | Nudge | Refuse:
         """The decision on a call; the first of a response to be dispatched has all of them judged."""
-        run = _run_of(ctx)
-        token = f"{run}/{ctx.run_step}"
-        step = self.steps.of(run, token)
-        if step is None:
+        run, token = _run_of(ctx), _token_of(ctx)
+        step = self.steps.step
+        if step is None or step.token != token:
             step = self._judge(ctx, run, token)
         decision = step.waiting.pop((ctx.tool_call_id or "", name), None)
         if decision is None:  # the message history does not hold it
@@ -184,39 +183,125 @@ class GuardedToolset(WrapperToolset[Any]):
             step.stop = judged.stop
             for one, decision in zip(asked, judged.decisions, strict=True):
                 step.waiting.setdefault((one.call_id, one.tool), decision)
-        self.steps.put(run, step)
+        self.steps.step = step
         return step
 
 
-class GuardedModel(WrapperModel):
-    """The model of a guarded agent: it is not asked again after a stop."""
+# Where runs begin --------------------------------------------------------------------------------------------------
 
-    def __init__(self, wrapped: Model, guard: Guard, steps: _Steps) -> None:
-        super().__init__(wrapped)
-        self._guard = guard
-        self._steps = steps
 
-    def _check(self, messages: list[Any]) -> None:
-        step = self._steps.pop(str(getattr(messages[-1], "run_id", None) or _run_of_messages(messages)))
-        if step is None:
-            return
-        for decision in step.waiting.values():
-            if isinstance(decision, Allow):  # its arguments did not fit the tool, or the framework left it out
-                self._guard.withdraw(decision.call)
-        if step.stop is not None:
-            raise self._guard.ended(step.stop)
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """What a block said."""
 
-    async def request(self, messages: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401
-        """Ask the model, unless the run was stopped."""
-        self._check(messages)
-        return await super().request(messages, *args, **more)
+    agent: AbstractAgent[Any, Any]
+    guard: Guard
+    model: Model | str | None
+
+
+_blocks: Final[ContextVar[tuple[_Block, ...]]] = ContextVar("loopguard-pydantic-ai-blocks", default=())
+"""The blocks around this code, of any agent."""
+
+
+@dataclass
+class _Capability(AbstractCapability[Any] if _WRAPS else AbstractCapability):  # type: ignore[misc]
+    """Wraps all tools of a run, whoever brought them."""
+
+    guard: Guard
+    agent: AbstractAgent[Any, Any]
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """It is in no file."""
+        return None
+
+    def get_wrapper_toolset(self, toolset: Any) -> GuardedToolset:  # noqa: ANN401 - the framework's own
+        """The tools of a run, guarded."""
+        return GuardedToolset(toolset, guard=self.guard, agent=self.agent.name)
+
+
+class _Door:
+    """An agent's own way to begin a run, in place of which this one stands while any block around the agent is open.
+
+    Only what runs inside of a block is guarded: the same agent may be run elsewhere at the same time.
+    """
+
+    _METHODS: Final = ("iter", "realtime")
+    _lock: Final = threading.Lock()
+
+    def __init__(self, agent: AbstractAgent[Any, Any], name: str) -> None:
+        self._agent = agent
+        self._name = name
+        self._begin: Callable[..., Any] = getattr(agent, name)
+        self._is_own = name in vars(agent)
+        """The application's own, of this one agent."""
+        self._blocks = 0
+
+    @classmethod
+    def open(cls, agent: AbstractAgent[Any, Any]) -> None:
+        """A block around an agent begins."""
+        with cls._lock:
+            for name in cls._METHODS:
+                door = vars(agent).get(name)
+                if not isinstance(door, _Door):
+                    if not hasattr(agent, name):
+                        continue
+                    door = vars(agent)[name] = _Door(agent, name)
+                door._blocks += 1
+
+    @classmethod
+    def close(cls, agent: AbstractAgent[Any, Any]) -> None:
+        """It has ended."""
+        with cls._lock:
+            for name in cls._METHODS:
+                door = vars(agent).get(name)
+                if isinstance(door, _Door):
+                    door._leave()  # noqa: SLF001
+
+    def _leave(self) -> None:
+        self._blocks -= 1
+        if not self._blocks and self._is_own:
+            vars(self._agent)[self._name] = self._begin
+        elif not self._blocks:
+            del vars(self._agent)[self._name]
+
+    def __call__(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401
+        """Begin a run with what it was handed, its tools guarded by each guard whose block is around."""
+        blocks = [block for block in _blocks.get() if block.agent is self._agent]
+        for block in blocks:
+            if self._name == "iter" and block.model is not None:
+                more["model"] = more.get("model") or block.model
+        if _WRAPS:
+            held = list(more.get("capabilities") or ())
+            for guard in dict.fromkeys(block.guard for block in blocks):
+                if not any(isinstance(one, _Capability) and one.guard is guard for one in held):
+                    held.append(_Capability(guard, self._agent))
+            more |= {"capabilities": held} if held else {}
+        elif blocks:
+            return self._overridden(dict.fromkeys(block.guard for block in blocks), args, more)
+        return self._begin(*args, **more)
 
     @asynccontextmanager
-    async def request_stream(self, messages: Any, *args: Any, **more: Any) -> AsyncIterator[Any]:  # noqa: ANN401
-        """As `request`."""
-        self._check(messages)
-        async with super().request_stream(messages, *args, **more) as stream:
-            yield stream
+    async def _overridden(
+        self, guards: Iterable[Guard], args: tuple[Any, ...], more: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        """A run of an older version, which reads what is overridden when it begins."""
+        agent = self._agent
+        inner = list(agent.toolsets)
+        held = [one.guard for one in inner if isinstance(one, GuardedToolset)]
+        toolset = CombinedToolset([*inner, *(more.pop("toolsets", None) or ())])
+        for guard in guards:
+            if guard not in held:
+                toolset = GuardedToolset(toolset, guard=guard, agent=agent.name)
+        async with AsyncExitStack() as stack:
+            with agent.override(tools=[], toolsets=[toolset]):
+                begun: AbstractAsyncContextManager[Any] = self._begin(*args, **more)
+                run = await stack.enter_async_context(begun)
+            yield run
+
+
+def _token_of(ctx: RunContext[Any]) -> str:
+    return f"{_run_of(ctx)}/{ctx.run_step}"
 
 
 def _run_of(ctx: RunContext[Any]) -> str:

@@ -1,0 +1,187 @@
+"""What a run of Pydantic AI is handed by itself: it is used, and guarded."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from typing import Any
+
+import pytest
+
+if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:  # `make test-guards` sets it: there nothing may be missing
+    pytest.importorskip("pydantic_ai", reason="needs `pydantic_ai`: make test-guards")
+
+from pydantic_ai import Agent, FunctionToolset, capture_run_messages
+from pydantic_ai.agent import WrapperAgent
+from pydantic_ai.models.function import FunctionModel
+
+import otel_loopguard
+from otel_loopguard import names
+from otel_loopguard.errors import LoopDetected
+from otel_loopguard.guards.pydantic_ai import guarding
+from tests.guards.drivers.pydantic_ai import Scripted
+from tests.guards.script import ANSWER, Model, Script, Tools, guard_for, process_for
+
+STUBBORN = Script.stubborn(("search", {"query": "why"}))
+
+
+def scripted(script: Script = STUBBORN) -> FunctionModel:
+    """A model of its own."""
+    one = Scripted(Model(script))
+    return FunctionModel(one.answer, stream_function=one.stream)
+
+
+def silent() -> FunctionModel:
+    """A model that calls no tool."""
+    return scripted(Script(()))
+
+
+async def streamed(agent: Agent[None, str], **own: Any) -> str:  # noqa: ANN401
+    """`run_stream` to its end."""
+    async with agent.run_stream("go", **own) as result:
+        return await result.get_output()
+
+
+async def stepped(agent: Agent[None, str], **own: Any) -> str:  # noqa: ANN401
+    """`iter` to its end."""
+    async with agent.iter("go", **own) as run:
+        async for _ in run:
+            pass
+    return run.result.output
+
+
+async def whole(agent: Agent[None, str], **own: Any) -> str:  # noqa: ANN401
+    """`run`."""
+    return (await agent.run("go", **own)).output
+
+
+WAYS = [whole, streamed, stepped]
+
+
+@pytest.mark.parametrize("begin", WAYS)
+@pytest.mark.parametrize("agents", ["another model", "none"])
+def test_the_runs_own_model_is_asked_and_stopped(begin: Any, agents: str) -> None:  # noqa: ANN401
+    """A model that a run names is the one that is asked, and a stop ends its run with every call answered."""
+    tools = Tools()
+    agent = Agent(silent() if agents == "another model" else None, tools=[tools.search])
+    with (
+        otel_loopguard.run("r1"), guarding(agent, guard_for(process_for())), capture_run_messages() as messages,
+        pytest.raises(LoopDetected) as stop,
+    ):  # fmt: skip
+        asyncio.run(begin(agent, model=scripted()))
+    assert (stop.value.tool, stop.value.count, tools.ran) == ("search", 4, {"search": 1})
+    assert [part.part_kind for part in messages[-1].parts] == ["tool-return"]
+
+
+def given(way: str, tools: Tools) -> dict[str, Any]:
+    """A run's own tools, in one of the ways in which this version takes them."""
+    toolset = FunctionToolset([tools.search])
+    if way == "toolsets":
+        return {"toolsets": [toolset]}
+    from pydantic_ai.capabilities import Toolset
+
+    return {"capabilities": [Toolset(toolset)]}
+
+
+OWN_TOOLS = ["toolsets", *(["capabilities"] if "capabilities" in inspect.signature(Agent.iter).parameters else [])]
+
+
+@pytest.mark.parametrize("begin", WAYS)
+@pytest.mark.parametrize("way", OWN_TOOLS)
+def test_the_runs_own_tools_are_judged(begin: Any, way: str) -> None:  # noqa: ANN401
+    """Tools that a run brings are called, counted and refused as the agent's own are."""
+    tools = Tools()
+    agent = Agent(scripted(), tools=[tools.note])
+    with otel_loopguard.run("r1"), guarding(agent, guard_for(process_for())), pytest.raises(LoopDetected) as stop:
+        asyncio.run(begin(agent, **given(way, tools)))
+    assert (stop.value.tool, stop.value.count, tools.ran) == ("search", 4, {"search": 1})
+
+
+@pytest.mark.parametrize("way", OWN_TOOLS)
+def test_observing_leaves_a_run_what_it_brings(way: str) -> None:
+    """In mode `observe` a run has its own model and tools, and says what it says without a guard."""
+    script = Script(((("search", {"query": "why"}), ("note", {"text": "n"})),) * 6)
+
+    def run(*, is_guarded: bool) -> tuple[list[str], dict[str, int], int]:
+        process, tools, model = process_for(), Tools(), Model(script)
+        agent = Agent(silent(), tools=[tools.note])
+        own = given(way, tools) | {"model": FunctionModel(Scripted(model).answer)}
+
+        async def begin() -> str:
+            if not is_guarded:
+                return await whole(agent, **own)
+            with otel_loopguard.run("r1"), guarding(agent, guard_for(process, mode="observe")):
+                return await whole(agent, **own)
+
+        assert asyncio.run(begin()) == ANSWER
+        return model.heard, dict(tools.ran), process.live.counters.total(names.TOOL_CALLS)
+
+    without, watched = run(is_guarded=False), run(is_guarded=True)
+    assert watched == (*without[:2], 12)
+    assert without[1] == {"search": 6, "note": 6}
+
+
+def test_what_the_application_overrides_stays_overridden() -> None:
+    """A model and tools that a test puts in place of the agent's are used inside of a block, and judged."""
+    tools = Tools()
+    agent = Agent(silent(), tools=[tools.note])
+    with (
+        guarding(agent, guard_for(process_for())), otel_loopguard.run("r1"),
+        agent.override(model=scripted(), toolsets=[FunctionToolset([tools.search])]),
+        pytest.raises(LoopDetected),
+    ):  # fmt: skip
+        asyncio.run(whole(agent))
+    assert tools.ran == {"search": 1}
+
+
+@pytest.mark.parametrize("begin", WAYS)
+def test_a_blocks_model_serves_runs_that_name_none(begin: Any) -> None:  # noqa: ANN401
+    """The model handed to a block is asked in place of the agent's, and gives way to the run's own."""
+    tools = Tools()
+    agent = Agent(None, tools=[tools.search])
+    with otel_loopguard.run("r1"), guarding(agent, guard_for(process_for()), model=scripted()):
+        assert asyncio.run(begin(agent, model=silent())) == ANSWER
+        with pytest.raises(LoopDetected):
+            asyncio.run(begin(agent))
+    assert tools.ran == {"search": 1}
+
+
+def test_a_block_is_about_what_runs_inside() -> None:
+    """A run of the same agent beside an open block is not guarded, and after the last block the agent is as it was."""
+    tools = Tools()
+    agent = Agent(silent(), tools=[tools.search])
+    before = dict(vars(agent))
+
+    async def beside(entered: asyncio.Event, done: asyncio.Event) -> str:
+        await entered.wait()
+        said = await whole(agent, model=scripted())
+        done.set()
+        return said
+
+    async def both() -> str:
+        entered, done = asyncio.Event(), asyncio.Event()
+        other = asyncio.ensure_future(beside(entered, done))
+        with guarding(agent, guard_for(process_for())):
+            entered.set()
+            await done.wait()
+        return await other
+
+    assert asyncio.run(both()) == ANSWER
+    assert tools.ran == {"search": 12}
+    assert vars(agent).keys() == before.keys()
+
+
+def test_blocks_in_each_other_judge_once() -> None:
+    """A guard whose blocks stand around each other, or around a wrapper of the agent too, counts a call once."""
+    process, tools = process_for(), Tools()
+    guard = guard_for(process)
+    agent = Agent(silent(), tools=[tools.search])
+    outer: Any = WrapperAgent(agent)
+    with otel_loopguard.run("r1"), guarding(agent, guard), guarding(agent, guard), guarding(outer, guard):
+        for one in (agent, outer):
+            with pytest.raises(LoopDetected):
+                asyncio.run(whole(one, model=scripted()))
+            guard.user_message()
+    assert tools.ran == {"search": 2}
+    assert process.live.counters.total(names.TOOL_CALLS) == 8
