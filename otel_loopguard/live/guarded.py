@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Final, NamedTuple
 
+import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
@@ -37,7 +38,8 @@ class Guarded:
     """One call, as it was judged before its dispatch."""
 
     __slots__ = (
-        "call", "decided", "decision", "ended_ns", "is_enclosed", "lane", "run", "span_id", "taken", "trace_id", "turn",
+        "call", "decided", "decision", "ended_ns", "is_enclosed", "lane", "message", "run", "span_id", "taken",
+        "trace_id", "turn",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known before the dispatch
@@ -50,6 +52,8 @@ class Guarded:
         self.trace_id = trace_id
         self.span_id = span_id
         """Of the span in which the guard was asked: the call's own, where that was started before."""
+        self.message = 0
+        """Number of the lane's user message that no call had followed when this one was judged; 0: there was none."""
         self.is_enclosed = False
         """A span around it was found to be the call's own."""
         self.turn: int | None = None
@@ -60,6 +64,13 @@ class Guarded:
         """The call as it was counted, by the guard or by the first span of it that ended."""
         self.ended_ns: int | None = None
         """When the guard saw its end; None while it is open."""
+
+    def take_over(self, other: Guarded) -> None:
+        """Be the first after a user message, in another one's place."""
+        if other is not self:
+            other.call = msgspec.structs.replace(other.call, user_message=False)
+            self.call = msgspec.structs.replace(self.call, user_message=True)
+            self.lane.answering = self
 
     def contradicts(self, other: ToolCall) -> bool:
         """Whether another call with this one's id in the same place cannot be it: telemetry that tells two stories."""
@@ -132,6 +143,13 @@ class GuardedCalls:
             _remove(self._by_trace, guarded.trace_id, guarded)
             if self._by_span.get(guarded.span_id) is guarded:
                 del self._by_span[guarded.span_id]
+
+    def heir(self, lane: Lane) -> Guarded | None:
+        """The oldest open call of a lane that was judged as one of the first after its newest user message."""
+        for one in self._held.values():
+            if one.lane is lane and one.message == lane.messages and one.ended_ns is None and one.taken is None:
+                return one
+        return None
 
     def reach(self, guarded: Guarded, trace_id: str, span_id: str) -> None:
         """The host has come to a call while this span is the current one: it may be the call's own."""

@@ -38,8 +38,8 @@ class Lane:
     """One history with its numbers, turns and seats."""
 
     __slots__ = (
-        "_seats", "_turn_number", "_turns", "agent", "found", "history", "insisted", "number", "process_id", "refused",
-        "state", "stopped_by", "stopped_in", "told",
+        "_seats", "_turn_number", "_turns", "agent", "answering", "found", "history", "insisted", "messages",
+        "number", "process_id", "refused", "state", "stopped_by", "stopped_in", "told",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory, agent: str, process_id: str) -> None:
@@ -64,6 +64,10 @@ class Lane:
         """The model decision in which a guard stopped the agent: none of its calls is dispatched any more."""
         self.stopped_by: Finding | None = None
         """Why it did."""
+        self.messages = 0
+        """User messages that guarded calls came after."""
+        self.answering: object = None
+        """The guarded call that is the first after the newest of them, as long as none of those calls has ended."""
         self.state: str | None = None
         """Fingerprint of the application's own state, for the next call that ends."""
 

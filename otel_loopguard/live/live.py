@@ -113,12 +113,19 @@ class Live(Recorder):
                 if place.run_named and seen.trace_id:
                     self._ledger.saw(seen.trace_id, place.run_id)
                 lane = self._ledger.lane(run, place.agent, call.scope)
+                asked = call
                 if self._is_first_after_message(seen, run, lane.agent):
-                    call = msgspec.structs.replace(call, user_message=True)
+                    call = asked = msgspec.structs.replace(call, user_message=True)
                     lane.forgive()
-                decision = self._rules.engine.decide(lane.history, call)
+                elif lane.answering is not None:
+                    asked = msgspec.structs.replace(call, user_message=True)
+                decision = self._rules.engine.decide(lane.history, asked)
                 span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
                 guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id)
+                if call.user_message:
+                    lane.answering = guarded
+                    lane.messages += 1
+                guarded.message = lane.messages if asked.user_message else 0
                 guarded.turn = lane.turn_number(seen.turn) if seen.turn_known else None
                 rival = None
                 if call.call_id is not None and guarded.turn is not None:
@@ -156,9 +163,20 @@ class Live(Recorder):
         return taken
 
     def withdraw(self, guarded: Guarded) -> None:
-        """A call that was judged does not run, or not now: nothing is counted, and when it comes it is judged anew."""
+        """A call that was judged does not run, or not now: nothing is counted, and when it comes it is judged anew.
+
+        Where it was the first after a user message, the next one is that in its place.
+        """
         with self._lock:
             self._guarded.remove(guarded)
+            run, lane = guarded.run, guarded.lane
+            if lane.answering is guarded:
+                heir = self._guarded.heir(lane)
+                if heir is not None:
+                    heir.take_over(guarded)
+                else:
+                    lane.answering = None
+                    run.speak("" if run.speaks_to_all else lane.agent)
 
     def reach(self, guarded: Guarded, span: SpanContext) -> None:
         """The host has come to a call that was judged before: the current span may be the call's own."""
@@ -173,8 +191,13 @@ class Live(Recorder):
 
     def _join(self, guarded: Guarded, seen: Sighting, outcome: Outcome) -> tuple[Taken, Report | None]:
         """Count a guarded call by whoever sees its end first, with the lock held."""
-        taken = guarded.taken
+        taken, lane = guarded.taken, guarded.lane
         if taken is None:
+            # Of the calls that were judged as the first, that is the one that ends first. Not one that was refused.
+            if isinstance(lane.answering, Guarded) and guarded.message == lane.messages and outcome.kind != "ours":
+                guarded.take_over(lane.answering)
+            if guarded.call.user_message:
+                lane.answering = None
             taken = guarded.taken = Taken(guarded.run, guarded.lane, guarded.lane.next_number(), guarded.call, outcome)
             taken.turn, taken.decided = guarded.turn, guarded.decided
             taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
