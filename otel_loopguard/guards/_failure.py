@@ -16,19 +16,28 @@ _CHAIN: Final = 8
 """Exceptions looked at that one was raised from."""
 _NO_REQUEST: Final = range(400, 500)
 """HTTP statuses of a request that was refused."""
+_READERS: Final = frozenset(
+    ["binascii", "jsonschema", "marshmallow", "msgpack", "msgspec", "pydantic", "pydantic_core"]
+)
+"""Packages that read data: what they raise is about a reply as likely as about arguments."""
+_UNREAD: Final = ("decodeerror", "decodevalueerror", "parseerror", "parsererror", "parsingerror", "syntaxerror")
+"""How the errors of other readers end, of whatever they are derived."""
+_UNREADABLE: Final = "DecodeError"
+"""What is said where a reader's own name (`ValidationError`) would say that the call was rejected."""
 
 
 def error_type_of(error: BaseException) -> str:
     """The `error.type` of an exception: the nearest of its classes that says what kind of failure it is.
 
     An HTTP status that it carries says it too. Where it hides a failure after which a write may have happened, it is
-    that one; where nothing says anything, its own class. What is no `Exception` broke the call off: `cancelled`.
+    that one; where nothing says anything, its own class. What is no `Exception` broke the call off: `cancelled`. Data
+    that could not be read is no rejection, though Python derives it from `ValueError`: a reply means that it was sent.
     """
     own = _named(error)
     if not _may_have_happened(own):
         for hidden in _raised_from(error):
             named = _named(hidden)
-            if is_known(named) and _may_have_happened(named):
+            if (is_known(named) or named == _UNREADABLE) and _may_have_happened(named):
                 return named
     return own
 
@@ -44,11 +53,22 @@ def message_of(error: BaseException) -> str:
 def _named(error: BaseException) -> str:
     if not isinstance(error, Exception):
         return "cancelled"
-    names = [base.__qualname__ for base in type(error).__mro__ if base not in {Exception, BaseException, object}]
+    bases = [base for base in type(error).__mro__ if base not in {Exception, BaseException, object}]
+    own = type(error).__qualname__
     status = _status(error)
-    if status is not None and not is_known(names[0]):
-        return str(status) if is_known(str(status)) else "validation" if status in _NO_REQUEST else names[0]
-    return next((name for name in names if is_known(name)), type(error).__qualname__)
+    if status is not None and not is_known(own):
+        return str(status) if is_known(str(status)) else "validation" if status in _NO_REQUEST else own
+    for base in bases:
+        if _reads(base):
+            return base.__qualname__ if _may_have_happened(base.__qualname__) else _UNREADABLE
+        if is_known(base.__qualname__):
+            return base.__qualname__
+    return own
+
+
+def _reads(error: type) -> bool:
+    """Whether a class of errors is about data that something could not read."""
+    return error.__module__.partition(".")[0] in _READERS or error.__qualname__.casefold().endswith(_UNREAD)
 
 
 def _may_have_happened(error_type: str) -> bool:

@@ -330,7 +330,7 @@ class Guard(Told):
         """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
 
         A declared write may have taken effect unless the exception says that it was rejected, as `ValueError`,
-        `PermissionError` and an HTTP status from 400 to 499 do (`error_type_of`).
+        `PermissionError` and an HTTP status from 400 to 499 do, and no reply that could not be read (`error_type_of`).
         """
         kind = error_type_of(error)
         answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))

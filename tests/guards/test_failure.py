@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import binascii
 import concurrent.futures
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
+from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 
 import otel_loopguard
@@ -61,6 +64,33 @@ class HostileError(Exception):
         raise RuntimeError("none")
 
 
+class TOMLDecodeError(ValueError):
+    """As the standard library calls it, from Python 3.11."""
+
+
+class OrderParserError(ValueError):
+    """The application's own name of what it could not read."""
+
+
+def caught(read: Callable[..., object], *args: object, **more: object) -> Callable[[], Exception]:
+    """What a reader raises."""
+
+    def make() -> Exception:
+        try:
+            read(*args, **more)
+        except Exception as error:  # noqa: BLE001 - that is what is asked for
+            return error
+        raise AssertionError(read)
+
+    return make
+
+
+def unlike_its_model() -> Exception:
+    """A reply that is JSON and not what was expected, as pydantic says it."""
+    error = type("ValidationError", (ValueError,), {"__module__": "pydantic_core._pydantic_core"})
+    return error("1 validation error for Receipt")
+
+
 def behind(error: Exception, hidden: Exception, *, is_named: bool = True) -> Exception:
     """An exception that was raised while another was handled, from it or without a word."""
     error.__context__ = hidden
@@ -84,6 +114,14 @@ UNKNOWN: list[tuple[str, Callable[[], BaseException], str]] = [
     ("lookup", lambda: KeyError("id"), "KeyError"),
     ("undecodable", lambda: json.JSONDecodeError("x", "y", 0), "JSONDecodeError"),
     ("no text", lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"), "UnicodeDecodeError"),
+    ("no base64", caught(binascii.a2b_base64, "a"), "Error"),
+    ("no xml", caught(ET.fromstring, "<a"), "ParseError"),
+    ("no toml", lambda: TOMLDecodeError("x"), "TOMLDecodeError"),
+    ("own parser", lambda: OrderParserError("x"), "OrderParserError"),
+    ("broken for msgspec", caught(msgspec.json.decode, b"{"), "DecodeError"),
+    ("wrong for msgspec", caught(msgspec.json.decode, b"1", type=str), "DecodeError"),
+    ("wrong for pydantic", unlike_its_model, "DecodeError"),
+    ("hides a wrong reply", lambda: behind(RejectedOrderError("x"), unlike_its_model()), "DecodeError"),
     ("hostile", HostileError, "HostileError"),
     ("http 500", lambda: AnsweredError(500), "500"),
     ("http 502", lambda: AnsweredError(502), "502"),
@@ -101,6 +139,7 @@ UNKNOWN: list[tuple[str, Callable[[], BaseException], str]] = [
 REJECTED: list[tuple[str, Callable[[], BaseException], str]] = [
     ("value", lambda: ValueError("no such order"), "ValueError"),
     ("rejection", lambda: RejectedOrderError("no such order"), "ValueError"),
+    ("own validation", lambda: type("ValidationError", (Exception,), {})("no such order"), "ValidationError"),
     ("permission", lambda: LockedError("not yours"), "PermissionError"),
     ("not found", lambda: FileNotFoundError("x"), "FileNotFoundError"),
     ("not there yet", lambda: NotImplementedError("x"), "NotImplementedError"),

@@ -12,6 +12,7 @@ import pytest
 if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:  # `make test-guards` sets it: there nothing may be missing
     pytest.importorskip("pydantic_ai", reason="needs `pydantic_ai`: make test-guards")
 
+from pydantic import BaseModel, ValidationError  # type: ignore[import-not-found, unused-ignore]
 from pydantic_ai import Agent, FunctionToolset, capture_run_messages
 from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.models.function import FunctionModel
@@ -185,3 +186,28 @@ def test_blocks_in_each_other_judge_once() -> None:
             guard.user_message()
     assert tools.ran == {"search": 2}
     assert process.live.counters.total(names.TOOL_CALLS) == 8
+
+
+def test_a_reply_that_does_not_fit_its_model_leaves_a_write_in_doubt() -> None:
+    """What Pydantic raises in a tool's body says nothing of the arguments: the write is not sent again."""
+    sent = []
+
+    class Receipt(BaseModel):
+        number: int
+
+    def refund(order: str) -> int:
+        sent.append(order)
+        return Receipt.model_validate({"number": "none"}).number
+
+    async def run() -> str:
+        agent = Agent(scripted(Script.stubborn(("refund", {"order": "A1"}))), tools=[refund])
+        with otel_loopguard.run("r1"), guarding(agent, guard):
+            return await whole(agent)
+
+    guard = guard_for(process_for())
+    with pytest.raises(LoopDetected) as stop:
+        try:
+            asyncio.run(run())
+        except ValidationError:  # newer versions tell it to the model, older ones raise it
+            asyncio.run(run())
+    assert (stop.value.kind, sent) == ("indeterminate", ["A1"])
