@@ -127,6 +127,15 @@ test-senders: $(INSTALLED)  ## the detector against the SDKs of Node and Go (ARG
 collector:  ## find or build the OpenTelemetry Collector of collector_config/builder.yaml (needs Go)
 	@$(PYTHON) collector_config/build.py
 
+.PHONY: contrib
+contrib:  ## find or build what can be had of the stock distribution (collector_config/contrib.yaml; needs Go)
+	@$(PYTHON) collector_config/build.py contrib.yaml
+
+.PHONY: test-collector
+test-collector: $(INSTALLED)  ## the recipes' tests with a Collector of your own (COLLECTOR=/usr/bin/otelcol-contrib)
+	@$(if $(COLLECTOR),,$(error say which: make test-collector COLLECTOR=$$(make -s contrib)))
+	COLLECTOR=$(COLLECTOR) $(BIN)/python -m pytest $(or $(ARGS),tests/collector)
+
 .PHONY: dashboard
 dashboard: $(INSTALLED)  ## write collector_config/grafana/dashboard.json anew
 	@$(BIN)/python -m collector_config.grafana.make_dashboard

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Finds or builds the OpenTelemetry Collector of `builder.yaml` and prints where it is.
+"""Finds or builds an OpenTelemetry Collector by a manifest of this folder, and prints where it is.
 
-It is built with ocb, the Collector's own builder, once for a manifest, its stand-in and a version of Go, and kept in
-the user's cache; nothing is written here. Standard library alone.
+By `builder.yaml`, or by `contrib.yaml`: the stock distribution as far as its modules are to be had. It is built with
+ocb, the Collector's own builder, once for a manifest, its stand-in and a version of Go, and kept in the user's cache;
+nothing is written here. Standard library alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
 else:  # a script finds what lies beside it
     from building import BuildError, Steps, alone, cache, go_environ, go_version
 
-NAME: Final = "otelcol-loopguard"
 FOLDER: Final = Path(__file__).resolve().parent
-MANIFEST: Final = FOLDER / "builder.yaml"
+_TARGETS: Final = {"builder.yaml": "make collector", "contrib.yaml": "make contrib"}
+"""The manifests, and what builds them."""
 STAND_IN: Final = FOLDER / "servicediscovery"
 OCB: Final = "go.opentelemetry.io/collector/cmd/builder"
 LEAST_GO: Final = (1, 26)
@@ -42,72 +44,89 @@ def builds() -> Path:
     return cache() / "collector"
 
 
-def manifest_hash() -> str:
-    """The first 16 hex digits of SHA-256 over the manifest and the stand-in, names and contents."""
-    found = hashlib.sha256()
-    for path in [MANIFEST, *sorted(path for path in STAND_IN.rglob("*") if path.is_file())]:
-        content = path.read_bytes()
-        found.update(f"{path.relative_to(FOLDER).as_posix()}\0{len(content)}\0".encode())
-        found.update(content)
-    return found.hexdigest()[:16]
+@dataclass(frozen=True)
+class Distribution:
+    """A Collector as a manifest of ocb says what it is made of."""
 
+    manifest: Path
 
-def ocb_version() -> str:
-    """The builder's release: that of the components that it puts together."""
-    found = re.search(r"otlpreceiver (v[\d.]+)", MANIFEST.read_text(encoding="utf-8"))
-    if found is None:
-        raise BuildError(f"`{MANIFEST}` names no otlpreceiver, so the builder's version is not known")
-    return found.group(1)
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self._told(r"(?m)^  name: (\S+)$", "name")
 
+    @property
+    def release(self) -> str:
+        """The release of its components, as `v0.161.0`, which is the builder's as well."""
+        return self._told(r"otlpreceiver (v[\d.]+)", "otlpreceiver")
 
-def folder_name(go: str) -> str:
-    """The folder of a build in the cache; with `*` for Go a pattern for builds by any version of it."""
-    return f"{manifest_hash()}-go{go}-{platform.system().lower()}-{platform.machine().lower()}"
+    @property
+    def tags(self) -> str:
+        """Go's build tags, separated by commas; mostly none."""
+        found = re.search(r'(?m)^  build_tags: "?([\w,]+)"?$', self.manifest.read_text(encoding="utf-8"))
+        return found.group(1) if found else ""
 
+    @property
+    def hash(self) -> str:
+        """The first 16 hex digits of SHA-256 over the manifest and the stand-in, names and contents."""
+        found = hashlib.sha256()
+        for path in [self.manifest, *sorted(path for path in STAND_IN.rglob("*") if path.is_file())]:
+            content = path.read_bytes()
+            found.update(f"{path.relative_to(FOLDER).as_posix()}\0{len(content)}\0".encode())
+            found.update(content)
+        return found.hexdigest()[:16]
 
-def find() -> Path | None:
-    """The built Collector of this manifest, or None; without Go one that any version of Go has built."""
-    try:
+    def folder_name(self, go: str) -> str:
+        """The folder of a build in the cache; with `*` for Go a pattern for builds by any version of it."""
+        return f"{self.hash}-go{go}-{platform.system().lower()}-{platform.machine().lower()}"
+
+    def find(self) -> Path | None:
+        """The built Collector, or None; without Go one that any version of Go has built."""
+        try:
+            go = go_version(LEAST_GO, "the Collector")
+        except BuildError:
+            go = "*"
+        found = [path for path in builds().glob(f"{self.folder_name(go)}/{self.name}") if os.access(path, os.X_OK)]
+        return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+    def build(self) -> Path:
+        """The Collector's path, built where it is missing. Raises `BuildError`."""
+        held = self.find()
+        if held is not None:
+            return held
         go = go_version(LEAST_GO, "the Collector")
-    except BuildError:
-        go = "*"
-    found = [path for path in builds().glob(f"{folder_name(go)}/{NAME}") if os.access(path, os.X_OK)]
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+        target = builds() / self.folder_name(go) / self.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with alone(target.parent / "lock", _tell):
+            if not target.exists():  # another one may have built it while this one waited
+                _tell(f"building {self.name} {self.release} with Go {go}: 5 to 20 minutes and 2 GB of disk, once")
+                self._build(target)
+        return target
 
+    def _build(self, target: Path) -> None:
+        log = target.parent / "build.log"
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="work-") as held, log.open("w") as written:
+            work = Path(held)
+            # ocb resolves the stand-in's place against the output, so both go where the output is.
+            shutil.copy(self.manifest, work)
+            shutil.copytree(STAND_IN, work / STAND_IN.name)
+            environ = go_environ(GOBIN=str(work / "bin"))
+            steps = Steps(_tell, work, environ, written, _PAUSE)
+            steps.run("fetching the builder", ["go", "install", f"{OCB}@{self.release}"])
+            ocb = str(work / "bin" / "builder")
+            steps.run("fetching the modules", [ocb, "--config", self.manifest.name, "--skip-compilation"])
+            code = work / "_build"
+            command = ["go", "build", "-trimpath", "-ldflags=-s -w", f"-tags={self.tags}", "-v"]
+            steps.run("compiling", [*command, "-o", str(work / self.name), "."], code, of=_packages(code, environ))
+            os.replace(work / self.name, target)  # noqa: PTH105 - atomic: nobody sees half a binary
+        _tell(f"built in {time.monotonic() - start:.0f} s")
 
-def build() -> Path:
-    """The Collector's path, built where it is missing. Raises `BuildError`."""
-    held = find()
-    if held is not None:
-        return held
-    go = go_version(LEAST_GO, "the Collector")
-    target = builds() / folder_name(go) / NAME
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with alone(target.parent / "lock", _tell):
-        if not target.exists():  # another one may have built it while this one waited
-            _tell(f"building {NAME} {ocb_version()} with Go {go}: 5 to 20 minutes and 2 GB of disk, once")
-            _build(target)
-    return target
-
-
-def _build(target: Path) -> None:
-    log = target.parent / "build.log"
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="work-") as held, log.open("w") as written:
-        work = Path(held)
-        # ocb resolves the stand-in's place against the output, so both go where the output is.
-        shutil.copy(MANIFEST, work)
-        shutil.copytree(STAND_IN, work / STAND_IN.name)
-        environ = go_environ(GOBIN=str(work / "bin"))
-        steps = Steps(_tell, work, environ, written, _PAUSE)
-        steps.run("fetching the builder", ["go", "install", f"{OCB}@{ocb_version()}"])
-        ocb = str(work / "bin" / "builder")
-        steps.run("fetching the modules", [ocb, "--config", MANIFEST.name, "--skip-compilation"])
-        code = work / "_build"
-        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-v", "-o", str(work / NAME), "."]
-        steps.run("compiling", command, code, of=_packages(code, environ))
-        os.replace(work / NAME, target)  # noqa: PTH105 - atomic: nobody sees half a binary
-    _tell(f"built in {time.monotonic() - start:.0f} s")
+    def _told(self, pattern: str, what: str) -> str:
+        found = re.search(pattern, self.manifest.read_text(encoding="utf-8"))
+        if found is None:
+            raise BuildError(f"`{self.manifest}` names no {what}")
+        return found.group(1)
 
 
 def _packages(code: Path, environ: Mapping[str, str]) -> int:
@@ -129,12 +148,20 @@ def main() -> int:
         description="Finds or builds the OpenTelemetry Collector that the recipes of this folder are tested with, and "
         "prints its path as the last line on standard output.",
         epilog=f"Needs Go 1.26 or newer for building. Builds are kept in {builds()}, one for each content of "
-        "builder.yaml and version of Go; remove the folder to be rid of them.",
+        "a manifest and version of Go; remove the folder to be rid of them.",
+    )
+    parser.add_argument(
+        "manifest",
+        nargs="?",
+        choices=list(_TARGETS),
+        default="builder.yaml",
+        help="what it is made of (default: %(default)s)",
     )
     parser.add_argument("--find", action="store_true", help="only look: exit 1 where it is not built")
     arguments = parser.parse_args()
     try:
-        found = find() if arguments.find else build()
+        wanted = Distribution(FOLDER / arguments.manifest)
+        found = wanted.find() if arguments.find else wanted.build()
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -146,7 +173,7 @@ def main() -> int:
         _tell("stopped; what Go has compiled so far is kept in its own cache")
         return 130
     if found is None:
-        print("error: it is not built\nhint: make collector", file=sys.stderr)
+        print(f"error: it is not built\nhint: {_TARGETS[arguments.manifest]}", file=sys.stderr)
         return 1
     print(found)
     return 0

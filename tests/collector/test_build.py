@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,7 @@ def copy_of(folder: Path) -> Path:
     shutil.copy(BUILD, folder)
     shutil.copy(RECIPES / "building.py", folder)
     shutil.copy(RECIPES / "builder.yaml", folder)
+    shutil.copy(RECIPES / "contrib.yaml", folder)
     shutil.copytree(RECIPES / "servicediscovery", folder / "servicediscovery")
     return folder / "build.py"
 
@@ -157,13 +159,50 @@ def test_a_second_build_waits_for_the_first(tmp_path: Path) -> None:
     assert (process.returncode, out) == (0, f"{program}\n")
 
 
-def test_make_prints_the_path_last(root: Path) -> None:
-    """`make collector` is the script, for those who look in `make help`."""
+@pytest.mark.parametrize(("target", "manifest"), [("collector", []), ("contrib", ["contrib.yaml"])])
+def test_make_prints_the_path_last(root: Path, target: str, manifest: list[str]) -> None:
+    """`make collector` and `make contrib` are the script, for those who look in `make help`."""
     make = ["make", "--no-print-directory"]  # which a make around the tests would have printed last
-    told = subprocess.run([*make, "-n", "collector"], cwd=root, capture_output=True, text=True, check=True)
-    assert told.stdout.split()[-1] == "collector_config/build.py"
+    told = subprocess.run([*make, "-n", target], cwd=root, capture_output=True, text=True, check=True)
+    assert told.stdout.split()[-1 - len(manifest) :] == ["collector_config/build.py", *manifest]
     helped = subprocess.run([*make, "help"], cwd=root, capture_output=True, text=True, check=True).stdout
-    assert "make collector " in helped
+    assert f"make {target} " in helped
+
+
+def test_each_manifest_is_a_build_of_its_own(tmp_path: Path) -> None:
+    """What was built by one manifest is not given for the other, and the words name the target that builds it."""
+    machine = Machine(tmp_path)
+    machine.put(machine.folder())
+    assert machine.run("--find", "builder.yaml").returncode == 0
+    told = machine.run("--find", "contrib.yaml")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "make contrib" in told.stderr
+
+
+def test_a_manifest_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """Those that are there are named."""
+    told = Machine(tmp_path).run("--find", "other.yaml")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "builder.yaml" in told.stderr
+    assert "contrib.yaml" in told.stderr
+
+
+def test_both_manifests_are_of_one_release() -> None:
+    """What runs on one Collector is not shown by another release's."""
+    releases = {
+        re.search(r"otlpreceiver (v[\d.]+)", (RECIPES / name).read_text(encoding="utf-8"))[1]  # type: ignore[index]
+        for name in ("builder.yaml", "contrib.yaml")
+    }
+    assert len(releases) == 1
+
+
+def test_own_components_are_all_in_the_stock_distribution() -> None:
+    """The manifest of the recipes names nothing that the other, an extract of the stock one, does not."""
+    own, stock = (
+        set(re.findall(r"gomod: (\S+ v\S+)", (RECIPES / name).read_text(encoding="utf-8")))
+        for name in ("builder.yaml", "contrib.yaml")
+    )
+    assert own - stock == set()
 
 
 def test_the_right_to_build_is_checked_first() -> None:

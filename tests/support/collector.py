@@ -1,6 +1,6 @@
 """The real Collector with a recipe of `collector_config/`, on free ports in a folder; what it wrote; what goes in.
 
-Not a stand-in: the binary of `make collector`, as a process that can be killed and started again.
+Not a stand-in: the binary of `make collector`, or one that is given, as a process that can be killed and started again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 import grpc
+import pytest
 from google.protobuf.message import Message
 
 from tests.support.required import missing
@@ -46,15 +47,21 @@ _POLL: Final = 0.02
 
 @cache
 def binary() -> Path:
-    """The built Collector; skips the test where there is none, which is a failure in CI."""
+    """The Collector that `COLLECTOR` names, else the built one; without one the test is skipped, and fails in CI."""
+    named = os.environ.get("COLLECTOR")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            pytest.fail(f"COLLECTOR={named} is no program", pytrace=False)
+        return Path(found).absolute()
     command = [sys.executable, str(RECIPES / "build.py"), "--find"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode:
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    if told.returncode:
         reason = "the Collector is not built: `make collector` builds it once, in 5 to 20 minutes"
         if shutil.which("go") is None:
             reason += "; it needs Go 1.26 or newer (https://go.dev/dl/)"
         missing(reason)
-    return Path(found.stdout.splitlines()[-1])
+    return Path(told.stdout.splitlines()[-1])
 
 
 def free_port() -> int:
