@@ -10,58 +10,50 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from secrets import token_hex
 from time import time_ns
 from typing import Final
 
-import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from otel_loopguard.config import Settings
 from otel_loopguard.conventions import RawCall
 from otel_loopguard.core import decision as engine
-from otel_loopguard.core.call import ABSENT, Absent, Turn
+from otel_loopguard.core.call import Absent, Turn
 from otel_loopguard.core.explain import Words
 from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.core.results import ResultLimits, may_keep
 from otel_loopguard.correlate import place
-from otel_loopguard.errors import LoopDetected
 from otel_loopguard.keys import KeySource, PolicySource
 from otel_loopguard.live import (
     Guarded,
     Live,
     Sighting,
     Sources,
-    Taken,
     Tell,
     enlist,
     guarded_in,
-    inside,
     shared,
     surroundings_of,
 )
 
 from ._answer import Allow, Call, Nudge, Refuse, Twin
-from ._checkpoint import denied, in_flight, loop_detected, stopped
-from ._failure import error_type_of, message_of
+from ._checkpoint import denied, in_flight, loop_detected
+from ._ended import Ended
 from ._in_flight import in_flight_of
 from ._kept import Kept
 from ._option import require_choices, require_texts
 from ._speech import Speech
-from ._told import Told
 
 __all__ = ["Guard", "ResultLimits", "Words"]
 
-_PENDING: Final = 1024
-"""Agents that have words waiting, because the call that earned them raised an exception."""
 _INSISTING: Final = 2
 """Refusals of one call that are answered beyond the others, however much the agent learns beside it."""
 
 
-class Guard(Told):
+class Guard(Ended):
     """One guard serves any number of runs, agents, threads and tasks. It never raises and never waits."""
 
     def __init__(  # noqa: PLR0913 - every part that a user may choose
@@ -284,81 +276,6 @@ class Guard(Told):
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
 
-    # After it -----------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def inside(call: Call) -> AbstractContextManager[None]:
-        """Put around the dispatch: spans that start in it are known as this call's."""
-        call.is_started = True
-        return inside(call.guarded)
-
-    def after(  # noqa: PLR0913 - what a framework may know of a result
-        self,
-        call: Call,
-        result: object = ABSENT,
-        *,
-        is_error: bool = False,
-        error_type: str | None = None,
-        error_message: str | None = None,
-        keep: object = ABSENT,
-    ) -> Allow | Nudge:
-        """A dispatched call has ended with a result (`ABSENT`: none is known). What the model is to be told with it.
-
-        ``keep`` is what equal reads are answered with, where that is more than what the model reads: plain data, or
-        None where it cannot be given again as a whole.
-        """
-        guarded = call.guarded
-        if guarded is None:
-            return Allow(call)
-        try:
-            taken = self._end(call, result, is_error=is_error, error_type=error_type, error_message=error_message)
-            settings = self._live.policy.for_tool(call.tool)
-            mode = self._mode or settings.mode
-            if mode == "observe" or call.is_anonymous:
-                return Allow(call)
-            if not isinstance(result, Absent):
-                has_failed = is_error or error_type is not None
-                answer = result if keep is ABSENT else ABSENT if keep is None else keep
-                self._kept.put(guarded, settings, result, ABSENT if has_failed else answer, has_failed=has_failed)
-            text = self._earned(call, guarded, taken)
-            return Nudge(call, text) if text else Allow(call)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-            return Allow(call)
-
-    def failed(self, call: Call, error: BaseException) -> None:
-        """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.
-
-        A declared write may have taken effect unless the exception says that it was rejected, as `ValueError`,
-        `PermissionError` and an HTTP status from 400 to 499 do, and no reply that could not be read (`error_type_of`).
-        """
-        kind = error_type_of(error)
-        answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))
-        if isinstance(answer, Nudge) and call.guarded is not None:
-            with self._lock:
-                if len(self._pending) >= _PENDING:
-                    del self._pending[next(iter(self._pending))]
-                self._pending[self._whose(call.guarded)] = answer.text
-
-    def _earned(self, call: Call, guarded: Guarded, taken: Taken | None) -> str:
-        """The words that go with a result: decided before, found with it, or left over from a call that raised."""
-        with self._lock:
-            text = self._pending.pop(self._whose(guarded), "")
-        if call.words or guarded.run.doubts or taken is None:
-            return call.words or text
-        for found in taken.found:
-            if found.finding.action == "nudge":
-                return self._speech.nudge(call, found.finding)
-        return text
-
-    def ended(self, stop: LoopDetected) -> LoopDetected:
-        """The agent's turn is over and what stopped it is out: record it, and give the error back to be raised."""
-        try:
-            stopped(self._live, stop)
-        except Exception as error:  # noqa: BLE001
-            self._edge.caught(error)
-        return stop
-
     # Inside -------------------------------------------------------------------------------------------------------
 
     def _seen(self, raw: RawCall, default_run: str | None) -> Sighting:
@@ -371,30 +288,6 @@ class Guard(Told):
             where.turn, where.turn is not None, guarded_in(context),
         )  # fmt: skip
 
-    def _end(  # noqa: PLR0913 - what a framework may know of a result
-        self, call: Call, result: object = ABSENT, *, is_error: bool = False, error_type: str | None = None,
-        error_message: str | None = None, ours: bool = False,
-    ) -> Taken | None:  # fmt: skip
-        guarded, seen = call.guarded, call.seen
-        if guarded is None or seen is None:
-            return None
-        raw = msgspec.structs.replace(
-            seen.raw, result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
-            error_message=error_message,
-        )  # fmt: skip
-        try:
-            return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
-        finally:  # only now the engine knows of it
-            self._leave(call, has_failed=is_error or error_type is not None)
-
-    def _leave(self, call: Call, *, has_failed: bool) -> None:
-        for follower in self._in_flight.leave(call, has_failed=has_failed):
-            self._end(follower, ours=True)
-
     def _forget(self, run_id: str) -> None:
         self._kept.forget(run_id)
         self._in_flight.forget(run_id)
-
-    @staticmethod
-    def _whose(guarded: Guarded) -> tuple[str, str]:
-        return guarded.run.run_id, guarded.lane.agent

@@ -10,7 +10,7 @@ import pytest
 
 from otel_loopguard.core import results
 from otel_loopguard.core.policy_file.text import parse_policy
-from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse, _guard
+from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse, _ended
 from otel_loopguard.guards._in_flight import InFlight
 from otel_loopguard.live import Live
 
@@ -108,7 +108,7 @@ def test_the_suite_sees_a_write_answered_from_memory(monkeypatch: pytest.MonkeyP
 
 def test_the_suite_sees_a_write_that_is_taken_for_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A guard to which every failure means that nothing happened sends the write again."""
-    monkeypatch.setattr(_guard, "error_type_of", lambda error: "validation")  # noqa: ARG005
+    monkeypatch.setattr(_ended, "error_type_of", lambda error: "validation")  # noqa: ARG005
     assert failing(load("functions.Functions")) == {"a_write_of_unknown_outcome_is_not_sent_again"}
 
 
