@@ -49,6 +49,8 @@ from ._speech import Speech
 
 __all__ = ["Guard", "ResultLimits", "Words"]
 
+_EFFECTS: Final = frozenset(["write", "unknown"])
+"""Kinds of tools that may change what a read brings."""
 _INSISTING: Final = 2
 """Refusals of one call that are answered beyond the others, however much the agent learns beside it."""
 
@@ -170,6 +172,8 @@ class Guard(Ended):
                 self._forget(guarded.run.run_id)
         settings = self._live.policy.for_tool(raw.tool)
         mode = self._mode or settings.mode
+        if settings.kind in _EFFECTS:
+            self._in_flight.enter_effect(call)
         if guarded.call.fingerprint is None:
             self._edge.warn(
                 f"arguments of {raw.tool}", "the arguments of `%s` are no plain data, so its repeats cannot be told;"

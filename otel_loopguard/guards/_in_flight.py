@@ -12,7 +12,7 @@ from typing import Final
 from weakref import WeakKeyDictionary, WeakMethod
 
 from otel_loopguard.core.policy import ToolPolicy
-from otel_loopguard.live import Live
+from otel_loopguard.live import Guarded, Live
 
 from ._answer import Call, Twin
 
@@ -78,12 +78,12 @@ class InFlight:
     def enter_read(self, asked: Call) -> Twin | None:
         """Remember a read of a model decision; the equal one of the same decision, where that is open or has succeeded.
 
-        A read that has failed since is no twin: the same one may be a retry.
+        A read that has failed since is no twin: the same one may be a retry. Nor is one before a call with effects.
         """
         guarded = asked.guarded
         if guarded is None or guarded.turn is None or guarded.call.fingerprint is None:
             return None
-        whose = guarded.run.run_id, guarded.lane.agent, guarded.call.scope
+        whose = _whose(guarded)
         with self._lock:
             turn, reads = self._steps.pop(whose, (0, {}))
             if turn != guarded.turn:
@@ -95,6 +95,16 @@ class InFlight:
             if twin is None and len(reads) < _READS:
                 asked.twin = reads[guarded.call.fingerprint] = Twin()
             return twin
+
+    def enter_effect(self, asked: Call) -> None:
+        """A call of a model decision that may change what reads bring: those that come after it are to be run anew."""
+        guarded = asked.guarded
+        if guarded is None:
+            return
+        with self._lock:
+            turn, reads = self._steps.get(_whose(guarded), (0, {}))
+            if turn == guarded.turn:
+                reads.clear()
 
     def follow(self, twin: Twin, asked: Call) -> bool:
         """Let a call end when its twin does; False where that has ended already."""
@@ -111,7 +121,7 @@ class InFlight:
             if guarded is None or twin is None:
                 return []
             if has_failed:
-                _, reads = self._steps.get((guarded.run.run_id, guarded.lane.agent, guarded.call.scope), (0, {}))
+                _, reads = self._steps.get(_whose(guarded), (0, {}))
                 if reads.get(guarded.call.fingerprint or "") is twin:
                     del reads[guarded.call.fingerprint or ""]
             twin.has_ended = True
@@ -134,6 +144,10 @@ def in_flight_of(live: Live) -> InFlight:
         if found is None:
             found = _all[live] = InFlight()
         return found
+
+
+def _whose(guarded: Guarded) -> _Whose:
+    return guarded.run.run_id, guarded.lane.agent, guarded.call.scope
 
 
 def _is_given_up(held: Call, asked: Call) -> bool:

@@ -10,6 +10,7 @@ from otel_loopguard.config import Settings
 from otel_loopguard.core.policy import Mode
 from otel_loopguard.guards import Allow, Guard, Nudge, Refuse, Words
 from otel_loopguard.guards._batch import Asked, judge
+from otel_loopguard.guards.anthropic_loop import ToolUses
 from otel_loopguard.live import LOGS_SUPPORTED
 from tests.guards.script import POLICY, guard_for, process_for
 
@@ -64,6 +65,43 @@ def test_a_read_that_failed_may_be_retried_in_its_step() -> None:
         first = guard.before("search", X, turn="t1")
         guard.failed(first.call, TimeoutError("busy"))
         assert isinstance(guard.before("search", X, turn="t1"), Allow)
+
+
+@pytest.mark.parametrize(
+    ("between", "ran"),
+    [
+        ("refund", ["search", "refund", "search"]),
+        ("ask", ["search", "ask", "search"]),
+        ("note", ["search", "note"]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["enforce", "nudge"])
+def test_a_read_after_an_effect_is_no_twin_of_the_one_before(between: str, ran: list[str], mode: str) -> None:
+    """A step reads, changes something and reads again, in the order of its calls: both reads run."""
+    seen: list[str] = []
+    tools = {
+        name: lambda name=name, **_: seen.append(name) or str(len(seen)) for name in ("search", "note", "refund", "ask")
+    }
+    uses = ToolUses(guard_for(process_for(), mode=mode), tools, run="r1")
+    calls = [
+        {"type": "tool_use", "id": f"c{place}", "name": name, "input": X}
+        for place, name in enumerate(["search", between, "search"])
+    ]
+    answered = [one["content"] for one in uses.answer(calls).content]
+    assert seen == ran
+    assert answered[2].startswith("3" if len(ran) == 3 else "[loopguard] Not run again")
+
+
+def test_an_effect_ends_the_twins_of_its_own_step_alone() -> None:
+    """What another agent of the run does is in no order with the step's calls."""
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        assert isinstance(guard.before("search", X, turn="t1", agent="one"), Allow)
+        assert isinstance(guard.before("refund", X, turn="t1", agent="other"), Allow)
+        assert isinstance(guard.before("search", X, turn="t1", agent="one"), Nudge)
+        assert isinstance(guard.before("refund", {"order": "A2"}, turn="t1", agent="one"), Allow)
+        assert isinstance(guard.before("search", X, turn="t1", agent="one"), Allow)
+        assert isinstance(guard.before("search", X, turn="t1", agent="one"), Nudge)
 
 
 def test_twins_are_counted_after_the_call_that_ran() -> None:
