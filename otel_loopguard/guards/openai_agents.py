@@ -13,22 +13,25 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from secrets import token_hex
 from typing import Any, Final, TypeVar
 
+from opentelemetry import context as otel_context
+
 from otel_loopguard.errors import LoopDetected, MissingExtraError, SettingError
+from otel_loopguard.live import given_in
 
 from ._answer import Allow, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._failure import error_type_of, message_of
 from ._guard import Guard
+from ._mark import is_marked, mark, run_of
 from ._option import require, require_callable, require_guard
 from ._step import new_step
+from ._waiting import Held, Waiting
 
 try:
     from agents import (
@@ -49,8 +52,8 @@ __all__ = ["Stopped", "failure_seen", "guard_agent", "report_blocked_tool", "sto
 
 TContext = TypeVar("TContext")
 
-_WAITING: Final = 4096
-"""Calls judged and not yet dispatched; one that is forgotten is judged again at its dispatch."""
+_STOPS: Final = 4096
+"""Calls of steps that were stopped, until the SDK asks how to go on."""
 _FAILED: Final = "An error occurred while running the tool"
 """How the SDK begins a result when a tool has raised and the agent's author said nothing else."""
 
@@ -147,26 +150,33 @@ class _Watch(AgentHooks[Any]):
 
     def __init__(self, guard: Guard, agent: Agent[Any], failed: Callable[[str], bool]) -> None:
         self._guard = guard
+        self._name = agent.name
         self._own = agent.hooks
         self._behavior = agent.tool_use_behavior
         self._failed = failed
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[tuple[str, str], Allow | Nudge | Refuse] = OrderedDict()
-        """By run of the SDK and call id: runs side by side in one trace may have the same ids."""
+        self._waiting = Waiting()
+        """By run of the SDK: runs side by side in one trace may have the same ids."""
         self._stops: OrderedDict[tuple[str, str], tuple[LoopDetected, str]] = OrderedDict()
         self._due: OrderedDict[str, LoopDetected] = OrderedDict()
         self._served: dict[str, None] = {}
-        self._own_runs: OrderedDict[int, tuple[weakref.ref[Any], str]] = OrderedDict()
 
     async def on_llm_start(self, context: Any, agent: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401
         """End the run where it was stopped and the SDK has not asked how to go on.
 
         Newer ones leave out a call whose id has had an answer, as of models that number their calls anew in each turn.
         """
-        own = self._own_run(context)
+        is_new, answered = not is_marked(context), _answered_in(more)
+        own, conversation, run = run_of(context), mark(context), _named_run()
         with self._lock:
-            stop = self._due.pop(own, None)
-            left = [self._waiting.pop(key) for key in list(self._waiting) if key[0] == own]
+            stop = self._due.pop(conversation, None)
+
+        def is_left(held: Held) -> bool:
+            if held.run == own:
+                return held.owner == conversation
+            return is_new and held.call_id in answered and _is_of(held, run)  # it was stored and has come back
+
+        left = [held.decision for held in self._waiting.take(is_left)]
         for decision in left:  # another answered in the tool's place: a guardrail, a person
             if isinstance(decision, Allow):
                 self._guard.withdraw(decision.call)
@@ -184,20 +194,19 @@ class _Watch(AgentHooks[Any]):
             if getattr(item, "type", "") == "function_call" and item.name in names
         ]
         if calls:
-            run, own = _run_here(), self._own_run(context)
+            run, own, conversation = _run_here(), run_of(context), mark(context)
             judged = judge(
                 self._guard, calls, turn=new_step(), run=run, agent=agent.name, tools=sorted(names), default_run=own
             )
-            with self._lock:
-                for call, decision in zip(calls, judged.decisions, strict=True):
-                    self._waiting[own, call.call_id] = decision
-                    if judged.stop is not None:
-                        self._stops[own, call.call_id] = judged.stop, judged.words
-                if judged.stop is not None:
-                    self._due[own] = judged.stop
-                _trim(self._waiting)
-                _trim(self._stops)
-                _trim(self._due)
+            for call, decision in zip(calls, judged.decisions, strict=True):
+                self._waiting.put(Held(own, conversation, call.call_id, call.tool, call.arguments, decision))
+            if judged.stop is not None:
+                with self._lock:
+                    for call in calls:
+                        self._stops[conversation, call.call_id] = judged.stop, judged.words
+                    self._due[conversation] = judged.stop
+                    _trim(self._stops)
+                    _trim(self._due)
         if self._own is not None:
             await self._own.on_llm_end(context, agent, response)
 
@@ -207,12 +216,11 @@ class _Watch(AgentHooks[Any]):
         self._guard.knows(tool.name)
 
         async def guarded(context: Any, arguments: str) -> Any:  # noqa: ANN401 - the SDK's own
-            run, own = _run_here(), self._own_run(context)
-            with self._lock:
-                decision = self._waiting.pop((own, context.tool_call_id), None)
+            own, call_id = run_of(context), context.tool_call_id
+            decision = self._held(own, call_id, tool.name, arguments)
             if decision is None:
                 decision = self._guard.before(
-                    tool.name, arguments, call_id=context.tool_call_id, run=run, default_run=own
+                    tool.name, arguments, call_id=call_id, run=_run_here(), agent=self._name, default_run=own
                 )
             self._guard.reached(decision.call)
             if isinstance(decision, Nudge):
@@ -230,18 +238,17 @@ class _Watch(AgentHooks[Any]):
         self._served = dict.fromkeys(tool.name for tool in tools if isinstance(tool, FunctionTool))
         return [self.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
 
-    def _own_run(self, context: Any) -> str:  # noqa: ANN401
-        """The run of a context, for want of a trace: all contexts of one run of the SDK share its usage."""
-        shared = getattr(context, "usage", context)
-        with self._lock:
-            held = self._own_runs.get(id(shared))
-            if held is not None and held[0]() is shared:
-                return held[1]
-            own = f"agent-{token_hex(8)}"
-            self._own_runs[id(shared)] = weakref.ref(shared), own
-            while len(self._own_runs) > _WAITING:
-                self._own_runs.popitem(last=False)
-            return own
+    def _held(self, own: str, call_id: str, tool: str, arguments: str) -> Allow | Nudge | Refuse | None:
+        """What was decided of a call; a run that was stored and has come back is known by its name alone."""
+        named = _named_run()
+
+        def is_it(held: Held) -> bool:
+            return (held.call_id, held.tool, held.arguments) == (call_id, tool, arguments)
+
+        found = self._waiting.first(lambda held: held.run == own and is_it(held))
+        if found is None and named:
+            found = self._waiting.first(lambda held: is_it(held) and _is_of(held, named))
+        return None if found is None else found.decision
 
     async def _dispatch(
         self,
@@ -268,15 +275,15 @@ class _Watch(AgentHooks[Any]):
 
     async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
         """End the run where the agent is stopped; else do what it does without us."""
-        own = self._own_run(context)
+        conversation = mark(context) if is_marked(context) else ""  # no model was asked yet: a run that comes back
         for result in results:
             raw: Any = getattr(result.run_item, "raw_item", None)
             call_id = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
             with self._lock:
-                stop = self._stops.pop((own, call_id or ""), None)
+                stop = self._stops.pop((conversation, call_id or ""), None)
             if stop is not None:
                 with self._lock:
-                    self._due.pop(own, None)
+                    self._due.pop(conversation, None)
                 return ToolsToFinalOutputResult(
                     is_final_output=True, final_output=Stopped(stop[1], self._guard.ended(stop[0]))
                 )
@@ -305,6 +312,25 @@ async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]
     return ToolsToFinalOutputResult(is_final_output=False)
 
 
+def _named_run() -> str:
+    """The run that the application or the trace names."""
+    return given_in(otel_context.get_current()).run_id or _run_here() or ""
+
+
+def _is_of(held: Held, named: str) -> bool:
+    guarded = held.decision.call.guarded
+    return named != "" and guarded is not None and guarded.run.run_id == named
+
+
+def _answered_in(more: tuple[Any, ...]) -> set[str]:
+    """Ids of the calls that have an answer in what a model is asked with."""
+    items = more[1] if len(more) > 1 and isinstance(more[1], list) else []
+    return {
+        str(item.get("call_id")) for item in items
+        if isinstance(item, dict) and item.get("type") == "function_call_output"
+    }  # fmt: skip
+
+
 def _run_here() -> str | None:
     """The group or the id of the SDK's trace; None where tracing is off."""
     trace = get_current_trace()
@@ -329,7 +355,7 @@ def _is_part(value: Any) -> bool:  # noqa: ANN401
 
 
 def _trim(held: OrderedDict[Any, Any]) -> None:
-    while len(held) > _WAITING:
+    while len(held) > _STOPS:
         held.popitem(last=False)
 
 

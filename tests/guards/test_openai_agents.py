@@ -11,17 +11,18 @@ import json
 from collections import Counter
 from typing import Any
 
-from agents import Agent, RunConfig, Runner, function_tool, trace
+from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
 from agents.mcp import MCPServer
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from otel_loopguard.errors import SettingError
 from otel_loopguard.guards import Guard
 from otel_loopguard.guards.openai_agents import failure_seen, guard_agent, stop_of
 from tests.guards import script as scripted
 from tests.guards.drivers.openai_agents import Scripted
-from tests.guards.script import Lost, Rejected, Script, guard_for, process_for
+from tests.guards.script import Lost, Rejected, Script, Tools, guard_for, process_for
 
 SAME = {"query": "why"}
 QUIET = RunConfig(tracing_disabled=True)
@@ -176,6 +177,66 @@ def test_a_stopped_agent_may_be_the_tool_of_another() -> None:
     result = Runner.run_sync(outer, "go", run_config=QUIET)
     assert (stop_of(result), result.final_output) == (None, scripted.ANSWER)
     assert "[loopguard]" in asks.heard[0]
+
+
+class Answering(Model):
+    """Asks as the user says: for one thing again and again, or for each of some; its calls have the same ids always."""
+
+    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:  # noqa: A002, ANN401, ARG002
+        """As many calls as it heard answers, and one more."""
+        said = input if isinstance(input, str) else input[0]["content"]
+        heard = [item["output"] for item in input if isinstance(item, dict) and "output" in item]
+        if said.startswith("each") and len(heard) == 3:
+            return ModelResponse(output=[message(" ".join(heard))], usage=Usage(requests=1), response_id=None)
+        query = f"{said} {len(heard)}" if said.startswith("each") else said
+        call = ResponseFunctionToolCall(
+            call_id=f"call_{len(heard)}", name="search", arguments=json.dumps({"query": query}), type="function_call"
+        )
+        return ModelResponse(output=[call], usage=Usage(requests=1), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        """Never asked for."""
+        raise NotImplementedError
+
+
+def message(text: str) -> ResponseOutputMessage:
+    """What a model says."""
+    said = ResponseOutputText(text=text, type="output_text", annotations=[])
+    return ResponseOutputMessage(id="m", content=[said], role="assistant", status="completed", type="message")
+
+
+@pytest.mark.parametrize("first", ["same", "each"])
+def test_one_agent_that_is_asked_twice_at_once_is_two_conversations(first: str) -> None:
+    """Whatever their call ids are: the one that repeats itself is stopped, and the other one answers."""
+
+    async def slow(query: str) -> str:
+        """The conversations take turns."""
+        await asyncio.sleep(0)
+        return search(query)
+
+    inputs = [{"input": first}, {"input": "each" if first == "same" else "same"}]
+    asks = scripted.Model(Script((tuple(("ask", one) for one in inputs),)))
+    shared = Agent("sub", model=Answering(), tools=[function_tool(slow, name_override="search")])
+    looped = guard_agent(shared, guard_for(process_for()))
+    outer = Agent("outer", model=Scripted(asks), tools=[looped.as_tool("ask", "Asks.")])
+    Runner.run_sync(outer, "go", run_config=QUIET)
+    heard = dict(zip((one["input"] for one in inputs), asks.heard, strict=True))
+    assert "[loopguard]" in heard["same"]
+    assert heard["each"] == "2 hits for each 0 2 hits for each 1 2 hits for each 2"
+
+
+def test_a_stopped_agent_may_hand_over() -> None:
+    """Of the step that is stopped nothing happens but the handoff: the other agent answers, and nothing is raised."""
+    tools = Tools()
+    other = Agent("other", model=Scripted(scripted.Model(Script(()))))
+    steps = Script((*[(("search", SAME),)] * 3, (("search", SAME), ("transfer_to_other", {}))))
+    functions = [function_tool(tools.search)]
+    triage = Agent("triage", model=Scripted(scripted.Model(steps)), tools=functions, handoffs=[other])
+    result = Runner.run_sync(guard_agent(triage, guard_for(process_for())), "go", run_config=QUIET)
+    assert (result.last_agent.name, result.final_output) == ("other", scripted.ANSWER)
+    assert tools.ran == {"search": 1}
+    outputs = [str(item["output"]) for item in result.to_input_list() if "output" in item]
+    assert [text.startswith("[loopguard]") for text in outputs] == [False, False, True, True, False]
 
 
 def test_an_agent_is_guarded_once() -> None:

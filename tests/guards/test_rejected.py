@@ -126,6 +126,41 @@ def test_a_langchain_rejection_is_no_call(*, is_first: bool) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_an_openai_rejection_is_no_call(*, is_stored: bool) -> None:
+    """The write that is asked for again after it runs once it is approved, also where the run was stored meanwhile."""
+    need("agents")
+    from agents import Agent, RunConfig, Runner, RunState, function_tool
+
+    from otel_loopguard.guards.openai_agents import guard_agent, stop_of
+    from tests.guards.drivers.openai_agents import Scripted
+
+    process, tools = process_for(), Tools()
+    guard = guard_for(process)
+    paying = function_tool(tools.refund, needs_approval=True)
+    agent: Any = guard_agent(Agent("agent", model=Scripted(Model(AGAIN)), tools=[paying]), guard)
+    quiet = RunConfig(tracing_disabled=True)
+
+    async def decide(result: Any, *, may: bool) -> Any:  # noqa: ANN401
+        state = result.to_state()
+        if is_stored:
+            state = await RunState.from_json(agent, state.to_json())
+        for asked in state.get_interruptions():
+            (state.approve if may else state.reject)(asked)
+        return await Runner.run(agent, state, run_config=quiet)
+
+    async def both() -> Any:  # noqa: ANN401
+        with otel_loopguard.run("r1"):
+            first = await decide(await Runner.run(agent, "refund A1", run_config=quiet), may=True)
+            guard.user_message()
+            more: Any = [*first.to_input_list(), {"role": "user", "content": "refund A1 once more"}]
+            rejected = await decide(await Runner.run(agent, more, run_config=quiet), may=False)
+            return await decide(rejected, may=True)
+
+    assert stop_of(asyncio.run(both())) is None
+    assert (tools.ran, process.live.counters.total(names.TOOL_CALLS)) == ({"refund": 2}, 2)
+
+
 def test_a_pydantic_ai_denial_is_no_call() -> None:
     """The write that is asked for again after the denial runs once it is approved."""
     need("pydantic_ai")
