@@ -39,6 +39,8 @@ try:
         AgentHooks,
         FunctionTool,
         FunctionToolResult,
+        GuardrailFunctionOutput,
+        OutputGuardrail,
         RunContextWrapper,
         Tool,
         ToolsToFinalOutputResult,
@@ -116,7 +118,8 @@ def guard_agent(
     """A copy of an agent whose function tools and whose MCP servers' tools are guarded.
 
     All calls of a model's response are judged before any is dispatched. A stop answers every one of them and makes the
-    last words the run's final output (`Stopped`), so a session stays whole.
+    last words the run's final output (`Stopped`), so a session stays whole. The agent's output guardrails are not asked
+    about it, whatever its `output_type`; those of a `RunConfig` are, and may look for `Stopped`.
 
     Args:
         agent: The agent; it is not changed. Guard last: a clone of the guarded agent has its MCP servers unguarded.
@@ -135,7 +138,10 @@ def guard_agent(
     describe = served_by.get("failure_error_function", default_tool_error_function)
     if describe is not None:
         served_by["failure_error_function"] = failure_seen(describe)
-    made = agent.clone(tools=tools, hooks=watch, tool_use_behavior=watch.final, mcp_config=served_by)
+    made = agent.clone(
+        tools=tools, hooks=watch, tool_use_behavior=watch.final, mcp_config=served_by,
+        output_guardrails=[_of_output(guardrail) for guardrail in agent.output_guardrails],
+    )  # fmt: skip
     served = made.get_mcp_tools
 
     async def get_mcp_tools(run_context: RunContextWrapper[Any]) -> list[Tool]:
@@ -298,6 +304,22 @@ class _Watch(AgentHooks[Any]):
             if own is not None:
                 return getattr(own, name)
         return super().__getattribute__(name)
+
+
+def _of_output(guardrail: OutputGuardrail[Any]) -> OutputGuardrail[Any]:
+    """A guardrail that is asked about what the agent answers, not about a stop: that is not of the type it expects."""
+    check = guardrail.guardrail_function
+
+    async def checked(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:  # noqa: ANN401
+        if isinstance(output, Stopped):
+            return GuardrailFunctionOutput(output_info=None, tripwire_triggered=False)
+        said = check(context, agent, output)
+        return await said if inspect.isawaitable(said) else said
+
+    made = copy.copy(guardrail)
+    made.guardrail_function = checked
+    made.name = guardrail.get_name()
+    return made
 
 
 async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401

@@ -9,9 +9,22 @@ pytest.importorskip("agents", reason="needs `agents`: make test-guards")
 import asyncio
 import json
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
-from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    Model,
+    ModelResponse,
+    OutputGuardrailTripwireTriggered,
+    RunConfig,
+    Runner,
+    Usage,
+    function_tool,
+    output_guardrail,
+    trace,
+)
 from agents.mcp import MCPServer
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
@@ -205,6 +218,18 @@ def message(text: str) -> ResponseOutputMessage:
     return ResponseOutputMessage(id="m", content=[said], role="assistant", status="completed", type="message")
 
 
+class Saying(Scripted):
+    """Says one thing."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(scripted.Model(Script(())))
+        self.text = text
+
+    async def get_response(self, *_: Any, **__: Any) -> ModelResponse:  # noqa: ANN401
+        """That."""
+        return ModelResponse(output=[message(self.text)], usage=Usage(requests=1), response_id=None)
+
+
 @pytest.mark.parametrize("first", ["same", "each"])
 def test_one_agent_that_is_asked_twice_at_once_is_two_conversations(first: str) -> None:
     """Whatever their call ids are: the one that repeats itself is stopped, and the other one answers."""
@@ -237,6 +262,52 @@ def test_a_stopped_agent_may_hand_over() -> None:
     assert tools.ran == {"search": 1}
     outputs = [str(item["output"]) for item in result.to_input_list() if "output" in item]
     assert [text.startswith("[loopguard]") for text in outputs] == [False, False, True, True, False]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an agent is to answer."""
+
+    hits: int
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_stop_is_no_output_for_a_guardrail(*, is_async: bool, is_streamed: bool) -> None:
+    """It reaches the caller, though a guardrail of the agent can only read the type that the agent answers with."""
+    asked = []
+
+    def check(_: Any, __: Any, output: Any) -> GuardrailFunctionOutput:  # noqa: ANN401
+        asked.append(output.hits)
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=output.hits > 1)
+
+    async def check_later(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:  # noqa: ANN401
+        return check(context, agent, output)
+
+    found: Any = output_guardrail(check_later if is_async else check)
+
+    def loop(model: Model) -> Any:  # noqa: ANN401
+        agent: Any = Agent(
+            "triage", model=model, tools=[function_tool(search)], output_type=Found, output_guardrails=[found]
+        )
+        agent = guard_agent(agent, guard_for(process_for()))
+
+        async def all_of_it() -> Any:  # noqa: ANN401
+            if not is_streamed:
+                return await Runner.run(agent, "go", run_config=QUIET)
+            result = Runner.run_streamed(agent, "go", run_config=QUIET)
+            _ = [one async for one in result.stream_events()]
+            return result
+
+        return asyncio.run(all_of_it())
+
+    assert stop_of(loop(Scripted(stubborn()))) is not None
+    assert asked == []
+    assert loop(Saying('{"hits": 1}')).final_output == Found(hits=1)
+    with pytest.raises(OutputGuardrailTripwireTriggered) as tripped:
+        loop(Saying('{"hits": 2}'))
+    assert tripped.value.guardrail_result.guardrail.get_name() == found.get_name()
+    assert asked == [1, 2]
 
 
 def test_an_agent_is_guarded_once() -> None:
