@@ -303,9 +303,9 @@ def test_a_stop_is_no_output_for_a_guardrail(*, is_async: bool, is_streamed: boo
 
     assert stop_of(loop(Scripted(stubborn()))) is not None
     assert asked == []
-    assert loop(Saying('{"hits": 1}')).final_output == Found(hits=1)
+    assert loop(Saying('{"response": {"hits": 1}}')).final_output == Found(hits=1)
     with pytest.raises(OutputGuardrailTripwireTriggered) as tripped:
-        loop(Saying('{"hits": 2}'))
+        loop(Saying('{"response": {"hits": 2}}'))
     assert tripped.value.guardrail_result.guardrail.get_name() == found.get_name()
     assert asked == [1, 2]
 
