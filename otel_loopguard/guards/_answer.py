@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard, TypeVar
 
 from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Sighting
 
-__all__ = ["Allow", "Call", "Nudge", "Refuse", "Twin", "text_of", "with_words"]
+__all__ = ["Allow", "Call", "Nudge", "Refuse", "Twin", "is_a", "text_of", "with_words"]
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(slots=True, eq=False)
@@ -75,9 +78,14 @@ class Refuse:
     stop: LoopDetected | None = None
 
 
+def is_a(value: object, kind: type[Kind]) -> TypeGuard[Kind]:
+    """Whether a result is of a kind, by its type alone: `isinstance` asks the object too, which may raise."""
+    return issubclass(type(value), kind)
+
+
 def text_of(value: object) -> str:
     """A result as a model would read it: a text as it is, else JSON, else what Python prints. Never raises."""
-    if isinstance(value, str):
+    if is_a(value, str):
         return value
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
@@ -92,14 +100,17 @@ def text_of(value: object) -> str:
 def with_words(result: object, text: str) -> object:
     """A result with words for the model: texts and lists get them at the end, objects as the member `loopguard`.
 
-    The result itself is not changed; anything else is put beside the words, in a new object.
+    The result itself is not changed; anything else is put beside the words, in a new object. Never raises.
     """
-    if result is None or (isinstance(result, str) and not result):
-        return text
-    if isinstance(result, str):
-        return f"{result}\n\n{text}"
-    if isinstance(result, list):
-        return [*result, text]
-    if isinstance(result, dict) and "loopguard" not in result:
-        return {**result, "loopguard": text}
+    try:
+        if result is None or (is_a(result, str) and not result):
+            return text
+        if is_a(result, str):
+            return f"{result}\n\n{text}"
+        if is_a(result, list):
+            return [*result, text]
+        if is_a(result, dict) and "loopguard" not in result:
+            return {**result, "loopguard": text}
+    except Exception:  # noqa: BLE001, S110 - a kind of text, list or object that does not let itself be read
+        pass
     return {"result": result, "loopguard": text}

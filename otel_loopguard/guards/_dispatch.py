@@ -6,7 +6,6 @@ Not a loop: that stays the application's. What blocks of calls and results look 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import LoopDetected
 
 from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
+from ._awaitable import is_awaitable
 from ._batch import Asked, judge
 from ._failure import error_type_of, message_of
 from ._guard import Guard
@@ -118,7 +118,7 @@ async def dispatch_async(session: Session, calls: Sequence[Asked]) -> Answered:
         try:
             with session.guard.inside(decision.call):
                 result = tool(**arguments)
-                result = await result if inspect.isawaitable(result) else result
+                result = await result if is_awaitable(result) else result
         except BaseException as error:  # noqa: BLE001
             return _failed(session, call, decision.call, error)
         return _finished(session, call, decision.call, result)

@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 
 from otel_loopguard.core.call import ABSENT, Absent
-from otel_loopguard.core.policy import Mode
+from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Taken, inside
 
-from ._answer import Allow, Call, Nudge
+from ._answer import Allow, Call, Nudge, is_a
 from ._checkpoint import stopped
 from ._failure import error_type_of, message_of
 from ._in_flight import InFlight
@@ -71,15 +71,23 @@ class Ended(Told):
             mode = self._mode or settings.mode
             if mode == "observe" or call.is_anonymous:
                 return Allow(call)
-            if not isinstance(result, Absent):
+            if not is_a(result, Absent):
                 has_failed = is_error or error_type is not None
                 answer = result if keep is ABSENT else ABSENT if keep is None else keep
-                self._kept.put(guarded, settings, result, ABSENT if has_failed else answer, has_failed=has_failed)
+                self._keep(guarded, settings, result, ABSENT if has_failed else answer, has_failed=has_failed)
             text = self._earned(call, guarded, taken)
             return Nudge(call, text) if text else Allow(call)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
             return Allow(call)
+
+    def _keep(
+        self, guarded: Guarded, settings: ToolPolicy, result: object, answer: object, *, has_failed: bool
+    ) -> None:
+        try:
+            self._kept.put(guarded, settings, result, answer, has_failed=has_failed)
+        except Exception as error:  # noqa: BLE001 - a result that does not let itself be read: its words are told all the same
+            self._edge.caught(error)
 
     def failed(self, call: Call, error: BaseException) -> None:
         """A dispatched call raised, and the exception goes on unchanged: what it earned is told with the next answer.

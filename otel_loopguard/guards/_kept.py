@@ -20,7 +20,7 @@ from otel_loopguard.core.policy import ToolPolicy
 from otel_loopguard.core.results import ResultLimits, Results, may_quote
 from otel_loopguard.live import Guarded
 
-from ._answer import text_of
+from ._answer import is_a, text_of
 
 __all__ = ["Kept"]
 
@@ -70,7 +70,7 @@ class Kept:
         text = _head(result, self._quoted) if self._quoted and may_quote(settings) else ""
         with self._lock:
             now = monotonic_ns()
-            if name is not None and not isinstance(answer, Absent):
+            if name is not None and not is_a(answer, Absent):
                 self._results.put(_key(guarded, name), answer, settings, now)
             if name is not None and text:
                 self._texts.put(_key(guarded, name), text, settings, now)
@@ -91,7 +91,7 @@ def _tool(guarded: Guarded) -> str:
 def _head(result: object, length: int) -> str:
     """The first characters of a result as a model reads it, and one more to show that there are others."""
     try:
-        text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        text = result if is_a(result, str) else msgspec.json.encode(result).decode()
     except Exception:  # noqa: BLE001 - anything may come back, and most of it is JSON
         text = text_of(result)
     return str(text[: length + 1])

@@ -10,11 +10,12 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from otel_loopguard.errors import SettingError
 
 from ._answer import Allow, Call, Nudge, Refuse, with_words
+from ._awaitable import is_awaitable
 from ._guard import Guard
 from ._option import require_callable, require_guard, require_name
 from ._step import current_step, step
@@ -108,20 +109,13 @@ def _plain(tool: _Tool, function: Callable[P, R]) -> Callable[P, R]:
         except BaseException as error:
             tool.guard.failed(decision.call, error)
             raise
-        if not _is_awaitable(result):
+        if not is_awaitable(result):
             return cast("R", tool.finish(decision.call, result))
         tool.is_awaited = True
         awaited = _awaited(tool, decision.call, result)
         return cast("R", asyncio.ensure_future(awaited) if isinstance(result, asyncio.Future) else awaited)
 
     return call
-
-
-def _is_awaitable(result: object) -> TypeGuard[Awaitable[Any]]:
-    try:
-        return inspect.isawaitable(result)
-    except Exception:  # noqa: BLE001 - a result that cannot be asked goes to the caller as it is
-        return False
 
 
 async def _answered(tool: _Tool, decision: Nudge | Refuse) -> Any:  # noqa: ANN401

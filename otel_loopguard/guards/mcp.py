@@ -14,7 +14,7 @@ from typing import Any, Final
 from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import MissingExtraError
 
-from ._answer import Nudge, Refuse, text_of
+from ._answer import Nudge, Refuse, is_a, text_of
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
 from ._option import require, require_callable, require_flag, require_guard, require_name
@@ -115,7 +115,7 @@ class GuardedSession:
         except BaseException as error:
             guard.failed(decision.call, error)
             raise
-        if not isinstance(result, CallToolResult):
+        if not is_a(result, CallToolResult):
             guard.after(decision.call)
             return result
         value, failed = _value(result), _failed(result)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from otel_loopguard.errors import LoopDetected, MissingExtraError
 
-from ._answer import Allow, Nudge, Refuse, with_words
+from ._answer import Allow, Nudge, Refuse, is_a, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
 from ._guard import Guard
@@ -146,13 +146,14 @@ class GuardedToolset(WrapperToolset[Any]):
         except BaseException as error:
             self.guard.failed(decision.call, error)
             raise
-        value = result.return_value if isinstance(result, ToolReturn) else result
-        is_whole = not isinstance(result, ToolReturn) or (result.content is None and result.metadata is None)
+        wrapped = result if is_a(result, ToolReturn) else None
+        value = result if wrapped is None else wrapped.return_value
+        is_whole = wrapped is None or (wrapped.content is None and wrapped.metadata is None)
         after = self.guard.after(decision.call, value, keep=value if is_whole else None)
         if not isinstance(after, Nudge):
             return result
         told = with_words(value, after.text)
-        return replace(result, return_value=told) if isinstance(result, ToolReturn) else told
+        return told if wrapped is None else replace(wrapped, return_value=told)
 
     def _decision(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Allow | Nudge | Refuse:
         """The decision on a call; the first of a response to be dispatched has all of them judged."""

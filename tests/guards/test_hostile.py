@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Allow
+from otel_loopguard.guards.anthropic_loop import ToolUses
 from otel_loopguard.guards.functions import guarded
 from otel_loopguard.live import Edge
 from tests.guards.script import guard_for, process_for
@@ -190,6 +193,50 @@ def test_any_value_may_be_asked_and_answered(mode: str, value: Any) -> None:  # 
                 if isinstance(decision, Allow):
                     guard.after(decision.call, value)
     assert process.live.counters.total(names.ERRORS) == 0
+
+
+def refusing(base: type, *names: str) -> Any:  # noqa: ANN401 - of a kind that is made for it
+    """A value of which these members raise."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("it does not let itself be read")
+
+    members = {name: property(refuse) if name == "__class__" else refuse for name in names}
+    made = type("Refusing", (base,), members)
+    return made("x") if base is str else made([("a", 1)]) if base in {dict, list} else made()
+
+
+UNREADABLE = {
+    "class": partial(refusing, object, "__class__"),
+    "attributes": partial(refusing, object, "__getattribute__"),
+    "object": partial(
+        refusing, object, "__len__", "__bool__", "__iter__", "keys", "__str__", "__repr__", "__eq__", "__hash__"
+    ),
+    "dict": partial(refusing, dict, "__len__", "__bool__", "__iter__", "keys", "items", "__contains__", "__eq__"),
+    "list": partial(refusing, list, "__len__", "__bool__", "__iter__", "__getitem__", "__eq__"),
+    "text": partial(refusing, str, "__len__", "__bool__", "__iter__", "__getitem__", "__str__", "__format__", "__eq__"),
+    "text without attributes": partial(refusing, str, "__getattribute__"),
+}
+
+
+@pytest.mark.parametrize("make", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("tool", ["search", "submit", "ask"])
+@pytest.mark.parametrize("mode", ["observe", "nudge", "enforce"])
+def test_a_result_that_does_not_let_itself_be_read_raises_nowhere(
+    mode: str, tool: str, make: Callable[[], Any]
+) -> None:
+    """Whatever of it raises, it reaches the caller, is counted, and gets an answer from a hand-written loop."""
+    process, value = process_for(edge=Edge), make()
+    call = guarded(guard_for(process, mode=mode), name=tool)(lambda query: value)  # noqa: ARG005
+    with otel_loopguard.run("r1"):
+        said = [call("x") for _ in range(2)]
+    assert said[0] is value
+    assert said[1] is value or mode != "observe"
+    assert process.live.counters.total(names.TOOL_CALLS) == 2
+    content = [{"type": "tool_use", "id": "t1", "name": tool, "input": {"query": "x"}}]
+    uses = ToolUses(guard_for(process_for(edge=Edge), mode=mode), {tool: lambda query: value})  # noqa: ARG005
+    for results in (uses.answer(content), asyncio.run(uses.answer_async(content))):
+        assert [block["tool_use_id"] for block in results.content] == ["t1"]
 
 
 # Processes --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import otel_loopguard
@@ -79,9 +81,15 @@ def test_a_read_that_failed_may_be_retried_in_its_step() -> None:
 def test_a_read_after_an_effect_is_no_twin_of_the_one_before(between: str, ran: list[str], mode: str) -> None:
     """A step reads, changes something and reads again, in the order of its calls: both reads run."""
     seen: list[str] = []
-    tools = {
-        name: lambda name=name, **_: seen.append(name) or str(len(seen)) for name in ("search", "note", "refund", "ask")
-    }
+
+    def tool(name: str) -> Callable[..., str]:
+        def run(**_: object) -> str:
+            seen.append(name)
+            return str(len(seen))
+
+        return run
+
+    tools = {name: tool(name) for name in ("search", "note", "refund", "ask")}
     uses = ToolUses(guard_for(process_for(), mode=mode), tools, run="r1")
     calls = [
         {"type": "tool_use", "id": f"c{place}", "name": name, "input": X}
