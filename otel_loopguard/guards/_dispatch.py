@@ -10,13 +10,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
+from types import CoroutineType
 from typing import Any, Final, NamedTuple
 
 from otel_loopguard.core.explain import REPORT_BLOCKED
-from otel_loopguard.errors import LoopDetected
+from otel_loopguard.errors import LoopDetected, SettingError
 
-from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
-from ._awaitable import is_awaitable
+from ._answer import Allow, Call, Nudge, Refuse, is_a, text_of, with_words
+from ._awaitable import is_awaitable, is_coroutine_function
 from ._batch import Asked, judge
 from ._failure import error_type_of, message_of
 from ._guard import Guard
@@ -71,8 +72,14 @@ class Session:
 
 
 def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:
-    """Answer the calls of a decision, one after the other. What follows an exception that is to pass does not run."""
+    """Answer the calls of a decision, one after the other. What follows an exception that is to pass does not run.
+
+    Raises:
+        SettingError: One that would run is of a coroutine function: none was dispatched.
+
+    """
     decisions, stop = _judged(session, calls)
+    _require_plain(session, calls, decisions)
     answers: dict[int, Answer] = {}
 
     def one(call: Asked, decision: Allow | Nudge | Refuse) -> Answer:
@@ -88,6 +95,8 @@ def dispatch(session: Session, calls: Sequence[Asked]) -> Answered:
                 result = tool(**arguments)
         except BaseException as error:  # noqa: BLE001 - it goes on, unless the application wants a text
             return _failed(session, call, decision.call, error)
+        if is_a(result, CoroutineType) or is_a(result, asyncio.Future):
+            return _not_run(session, call, decision.call, result)
         return _finished(session, call, decision.call, result)
 
     try:
@@ -179,6 +188,37 @@ def _refused(session: Session, call: Asked, held: Call, problem: str) -> Answer:
     kind = "validation" if session.tool(call.tool) is not None else "unknown_tool"
     after = session.guard.after(held, problem, is_error=True, error_type=kind, error_message=problem)
     return Answer(call, _told(problem, after), is_error=True)
+
+
+def _require_plain(session: Session, calls: Sequence[Asked], decisions: Sequence[Allow | Nudge | Refuse]) -> None:
+    """What runs here is awaited by nobody."""
+    allowed = [
+        (call.tool, decision.call) for call, decision in zip(calls, decisions, strict=True) if is_a(decision, Allow)
+    ]
+    for name, _ in allowed:
+        tool = session.tool(name)
+        if tool is not None and is_coroutine_function(tool):
+            for _, held in allowed:
+                session.guard.withdraw(held)
+            raise _never_awaited(name)
+
+
+def _never_awaited(tool: str) -> SettingError:
+    return SettingError(
+        f"the tool `{tool}` is a coroutine function, which `answer` never awaits; call `await ....answer_async(...)`",
+        name="tools",
+    )
+
+
+def _not_run(session: Session, call: Asked, held: Call, result: object) -> Answer:
+    """A plain function has made something to be awaited, and nobody does: a coroutine never began."""
+    if is_a(result, CoroutineType):
+        result.close()
+        session.guard.withdraw(held)
+    else:
+        session.guard.after(held)
+    raised = _never_awaited(call.tool)
+    return Answer(call, f"The tool failed: `{type(raised).__qualname__}`.", is_error=True, raised=raised)
 
 
 def _finished(session: Session, call: Asked, held: Call, result: object) -> Answer:

@@ -31,7 +31,12 @@ class ToolUses(Toolbox[ToolResults]):
     """The tools of an agent, guarded: hand it the content of each response."""
 
     def answer(self, content: Iterable[Any]) -> ToolResults:
-        """Judge the calls of a response, dispatch those that are allowed, and answer all."""
+        """Judge the calls of a response, dispatch those that are allowed, and answer all.
+
+        Raises:
+            SettingError: A tool that the model calls is a coroutine function, in whatever mode: `answer_async` awaits.
+
+        """
         return self._answer(_asked(content), _results)
 
     async def answer_async(self, content: Iterable[Any]) -> ToolResults:

@@ -36,7 +36,12 @@ class ToolCalls(Toolbox[ToolMessages]):
     """
 
     def answer(self, calls: Iterable[Any] | None) -> ToolMessages:
-        """Judge the calls of a response, dispatch those that are allowed, and answer all."""
+        """Judge the calls of a response, dispatch those that are allowed, and answer all.
+
+        Raises:
+            SettingError: A tool that the model calls is a coroutine function, in whatever mode: `answer_async` awaits.
+
+        """
         asked, write = _asked(calls)
         return self._answer(asked, partial(_messages, write))
 
