@@ -96,12 +96,19 @@ class Ended(Told):
         `PermissionError` and an HTTP status from 400 to 499 do, and no reply that could not be read (`error_type_of`).
         """
         kind = error_type_of(error)
-        answer = self.after(call, error_type=kind, is_error=True, error_message=message_of(error))
-        if isinstance(answer, Nudge) and call.guarded is not None:
+        self._tell_later(self.after(call, error_type=kind, is_error=True, error_message=message_of(error)))
+
+    def passed(self, call: Call) -> None:
+        """A dispatched call handed on what its result comes from, unseen: what it earned is told later."""
+        self._tell_later(self.after(call))
+
+    def _tell_later(self, answer: Allow | Nudge) -> None:
+        guarded = answer.call.guarded
+        if isinstance(answer, Nudge) and guarded is not None:
             with self._lock:
                 if len(self._pending) >= _PENDING:
                     del self._pending[next(iter(self._pending))]
-                self._pending[self._whose(call.guarded)] = answer.text
+                self._pending[self._whose(guarded)] = answer.text
 
     def _earned(self, call: Call, guarded: Guarded, taken: Taken | None) -> str:
         """The words that go with a result: decided before, found with it, or left over from a call that raised."""

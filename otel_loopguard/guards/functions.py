@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from otel_loopguard.errors import SettingError
@@ -34,6 +34,11 @@ def guarded(
     A refused call is not executed and returns the words for the model in place of a result; when the agent is to be
     stopped it raises `LoopDetected`. Exceptions of the function pass unchanged. Of a method, `self` or `cls` is no
     argument: the model does not choose it.
+
+    What a plain function returns to be awaited is awaited in between. Where that is an asynchronous context manager too
+    (`session.get(...)` of aiohttp), the object itself is handed on in every mode and its result stays unknown, so that
+    only what is judged without one is refused, as a write that is sent again: in place of the object stands one that
+    gives the answer to `await` and `async with`. Guard a coroutine function that returns the content instead.
 
     Args:
         guard: Whom to ask.
@@ -77,8 +82,8 @@ class _Tool:
     attach: Callable[[object, str], object]
     receiver: str
     """The parameter that takes the object or class of a method; empty for a function."""
-    is_awaited: bool = False
-    """A plain function has returned an awaitable, so that its caller awaits whatever comes."""
+    awaits: Callable[[Callable[[], Any]], Any] | None = None
+    """How an answer is given to a caller that does not take it at once, by what the function returned before."""
 
     def ask(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Allow | Nudge | Refuse:
         arguments = _arguments(self.signature, args, kwargs)
@@ -102,7 +107,8 @@ def _plain(tool: _Tool, function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         decision = tool.ask(args, kwargs)
         if not isinstance(decision, Allow):
-            return cast("R", _answered(tool, decision) if tool.is_awaited else tool.answer(decision))
+            answer = partial(tool.answer, decision)
+            return cast("R", answer() if tool.awaits is None else tool.awaits(answer))
         try:
             with tool.guard.inside(decision.call):
                 result = function(*args, **kwargs)
@@ -111,16 +117,36 @@ def _plain(tool: _Tool, function: Callable[P, R]) -> Callable[P, R]:
             raise
         if not is_awaitable(result):
             return cast("R", tool.finish(decision.call, result))
-        tool.is_awaited = True
+        if hasattr(type(result), "__aenter__"):
+            tool.awaits = _Entered
+            tool.guard.passed(decision.call)
+            return cast("R", result)
+        tool.awaits = _answered
         awaited = _awaited(tool, decision.call, result)
         return cast("R", asyncio.ensure_future(awaited) if isinstance(result, asyncio.Future) else awaited)
 
     return call
 
 
-async def _answered(tool: _Tool, decision: Nudge | Refuse) -> Any:  # noqa: ANN401
+async def _answered(answer: Callable[[], Any]) -> Any:  # noqa: ANN401
     """The answer for a caller that awaits."""
-    return tool.answer(decision)
+    return answer()
+
+
+class _Entered:
+    """The answer for a caller that awaits or writes `async with`."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _answered(self._answer).__await__()
+
+    async def __aenter__(self) -> Any:  # noqa: ANN401
+        return self._answer()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing was opened."""
 
 
 async def _awaited(tool: _Tool, call: Call, result: Awaitable[Any]) -> Any:  # noqa: ANN401

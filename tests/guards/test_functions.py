@@ -7,12 +7,13 @@ import copy
 import functools
 import logging
 import pickle
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
 from typing import Any
 
 import pytest
 
 import otel_loopguard
+from otel_loopguard import names
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Guard
 from otel_loopguard.guards.functions import guarded
@@ -121,6 +122,61 @@ def test_a_plain_function_may_return_an_awaitable(mode: str, *, is_task: bool) -
 
     heard = asyncio.run(loop())
     assert ["[loopguard]" in text for text in heard] == ([False, True, True] if mode == "enforce" else [False] * 3)
+
+
+class Opening:
+    """What is awaited or entered, as a request of aiohttp."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+
+    def __await__(self) -> Generator[None, None, str]:
+        yield from asyncio.sleep(0).__await__()
+        return f"hits for {self.query}"
+
+    async def __aenter__(self) -> str:
+        return f"hits for {self.query}"
+
+    async def __aexit__(self, *_: object) -> None:
+        """Closed."""
+
+
+@pytest.mark.parametrize("is_entered", [False, True])
+@pytest.mark.parametrize("mode", ["observe", "nudge", "enforce"])
+def test_what_is_awaited_or_entered_is_handed_on(mode: str, *, is_entered: bool) -> None:
+    """The caller gets the object itself in every mode; a refused call gives its answer in either of the two ways."""
+    process, made = process_for(), list[Opening]()
+
+    def refund(order: str) -> Opening:
+        made.append(Opening(order))
+        return made[-1]
+
+    asked = guarded(guard_for(process, mode=mode))(refund)
+
+    async def read(opening: Opening) -> str:
+        if not is_entered:
+            return await opening
+        async with opening as content:
+            return content
+
+    async def loop() -> list[str]:
+        heard = []
+        with otel_loopguard.run("r1"):
+            for place in range(3):
+                opening = asked("A1")
+                if place == 0 or mode != "enforce":
+                    assert opening is made[place]
+                heard.append(await read(opening))
+        return heard
+
+    if mode == "enforce":
+        with pytest.raises(LoopDetected) as stop:
+            asyncio.run(loop())
+        assert (stop.value.tool, stop.value.kind, len(made)) == ("refund", "indeterminate", 1)
+    else:
+        assert asyncio.run(loop()) == ["hits for A1"] * 3
+        assert len(made) == 3
+    assert process.live.counters.total(names.TOOL_CALLS) == (2 if mode == "enforce" else 3)
 
 
 def test_what_has_no_name_needs_one() -> None:
