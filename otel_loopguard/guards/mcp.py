@@ -80,6 +80,8 @@ class GuardedSession:
         return self._given_run or self._own_run
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name == "_session" or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(name)  # asked of a copy or pickle before it holds a session
         return getattr(self._session, name)
 
     async def list_tools(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401

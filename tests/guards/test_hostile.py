@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -22,7 +24,6 @@ from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Allow
 from otel_loopguard.guards.anthropic_loop import ToolUses
 from otel_loopguard.guards.functions import guarded
-from otel_loopguard.guards.openai_loop import ToolCalls
 from otel_loopguard.live import Edge
 from tests.guards.script import guard_for, process_for
 
@@ -152,55 +153,6 @@ def test_a_result_that_is_read_once_reaches_the_caller_unread() -> None:
             assert list(rows()) == [1, 2, 3]
 
 
-# Coroutines where nobody awaits -----------------------------------------------------------------------------------
-
-
-class Called:
-    """An object that is called like a coroutine function."""
-
-    async def __call__(self, order: str) -> str:
-        """Never awaited."""
-        return order
-
-
-async def refund(order: str) -> str:
-    """Never awaited."""
-    return order
-
-
-KINDS = ["function", "partial", "object", "method"]
-
-
-@pytest.mark.parametrize("tool", [refund, partial(refund), Called(), Called().__call__], ids=KINDS)
-@pytest.mark.parametrize("mode", ["observe", "nudge", "enforce"])
-def test_a_coroutine_function_in_a_synchronous_loop_is_an_error(mode: str, tool: Callable[..., Any]) -> None:
-    """It names the tool and the way out, before anything of the step is dispatched; asynchronously the same works."""
-    process, ran = process_for(), list[str]()
-    uses = ToolUses(guard_for(process, mode=mode), {"note": ran.append, "refund": tool})
-    calls = ToolCalls(guard_for(process, mode=mode), {"refund": tool})
-    content = [{"type": "tool_use", "id": name, "name": name, "input": {"order": "A1"}} for name in ("note", "refund")]
-    with pytest.raises(SettingError, match=r"`refund`.*answer_async"):
-        uses.answer(content)
-    with pytest.raises(SettingError, match=r"`refund`.*answer_async"):
-        calls.answer([{"id": "c1", "function": {"name": "refund", "arguments": '{"order": "A1"}'}}])
-    assert (ran, process.live.counters.total(names.TOOL_CALLS)) == ([], 0)
-    assert asyncio.run(uses.answer_async(content[1:])).content[0]["content"] == "A1"
-
-
-@pytest.mark.parametrize("mode", ["observe", "enforce"])
-def test_a_function_that_makes_a_coroutine_is_no_call_where_nobody_awaits(mode: str) -> None:
-    """Only its result tells: the coroutine never began, so nothing is counted, and each call has its answer."""
-    process = process_for()
-    uses = ToolUses(guard_for(process, mode=mode), {"refund": lambda order: refund(order=order)}, on_error=str)
-    content = [{"type": "tool_use", "id": f"t{place}", "name": "refund", "input": {"order": place}} for place in "12"]
-    with pytest.raises(SettingError, match=r"`refund`.*answer_async"):
-        uses.answer(content)
-    assert uses.interrupted is not None
-    assert [block["tool_use_id"] for block in uses.interrupted.content] == ["t1", "t2"]
-    assert process.live.counters.total(names.TOOL_CALLS) == 0
-    assert isinstance(uses._session.guard.before("refund", {"order": "1"}, run=uses.run), Allow)
-
-
 # Values that are no data ------------------------------------------------------------------------------------------
 
 
@@ -287,6 +239,38 @@ def test_a_result_that_does_not_let_itself_be_read_raises_nowhere(
     uses = ToolUses(guard_for(process_for(edge=Edge), mode=mode), {tool: lambda query: value})  # noqa: ARG005
     for results in (uses.answer(content), asyncio.run(uses.answer_async(content))):
         assert [block["tool_use_id"] for block in results.content] == ["t1"]
+
+
+# Copies -----------------------------------------------------------------------------------------------------------
+
+
+class Connection:
+    """A session that knows how it is copied itself."""
+
+    title = "logs"
+
+    def __deepcopy__(self, memo: object) -> Connection:
+        raise TypeError("it is open")
+
+    async def call_tool(self, name: str, arguments: object) -> None:
+        """No answer."""
+
+
+def test_a_session_is_copied_as_what_it_is() -> None:
+    """A copy is a guarded session of the same conversation; what cannot be copied says so, and nothing recurses."""
+    if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:
+        pytest.importorskip("mcp", reason="needs `mcp`: make test-guards")
+    from otel_loopguard.guards.mcp import GuardedSession
+
+    session = GuardedSession(Connection(), guard_for(process_for()), server="logs")
+    made = copy.copy(session)
+    assert type(made) is GuardedSession
+    assert (made.run, made.title, vars(made)) == (session.run, "logs", vars(session))
+    for impossible in (copy.deepcopy, pickle.dumps):
+        with pytest.raises((TypeError, pickle.PicklingError)):
+            impossible(session)
+    with pytest.raises(AttributeError, match="_session"):
+        GuardedSession.__new__(GuardedSession).title  # noqa: B018 - asking is what is tested
 
 
 # Processes --------------------------------------------------------------------------------------------------------
