@@ -2,6 +2,9 @@
 
 Not for a bare `ToolNode` in a graph of one's own: give that `wrap_tool_call=middleware.wrap_tool_call`, which refuses
 and nudges, but has no way to end the graph.
+
+Put it last in ``middleware``, next to the tools: what stands between it and a tool and answers in the tool's place, as
+a person's rejection in `interrupt_mode="per_call"`, looks like the tool's own result.
 """
 
 from __future__ import annotations
@@ -9,18 +12,24 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from secrets import token_hex
+from typing import Annotated, Any, Final, NamedTuple
 
+from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected, MissingExtraError
 
 from ._answer import Allow, Call, Nudge, Refuse, text_of, with_words
 from ._batch import Asked, judge
 from ._checkpoint import REPORT_BLOCKED_SCHEMA, REPORT_BLOCKED_WORDS
+from ._command import answer_in, effects_of, with_answer
 from ._guard import Guard
 from ._option import require_flag, require_guard, require_name
+from ._waiting import Held, Waiting
 
 try:
+    from langchain.agents import AgentState
     from langchain.agents.middleware import AgentMiddleware, hook_config
+    from langchain.agents.middleware.types import PrivateStateAttr
     from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
@@ -30,19 +39,37 @@ except ImportError as error:
 
 __all__ = ["LoopguardMiddleware", "stop_of"]
 
-_WAITING: Final = 4096
-"""Calls admitted and not yet dispatched; one that is forgotten is judged again at its dispatch."""
+_KNOWN: Final = 16_384
+"""Messages by which conversations without a thread are known again."""
 _KEY: Final = "loopguard"
 _NO_FIT: Final = "Error invoking tool "
 """How LangGraph begins a message in place of a tool whose arguments did not fit, so that it did not run."""
+
+
+class _State(AgentState, total=False):  # type: ignore[call-arg, misc, type-arg]
+    """What an agent's state has beside its messages."""
+
+    loopguard: Annotated[list[str], PrivateStateAttr]
+    """The run and a name of this invocation of the graph. Neither given nor returned; a checkpoint holds it."""
+
+
+class _Here(NamedTuple):
+    """Where a hook of the middleware runs."""
+
+    run: str
+    conversation: str
+    """One invocation of the graph: others may have equal message ids and call ids at the same time."""
 
 
 class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
     """Judges all calls of a model's message before any is dispatched: refused ones are answered in their place.
 
     A stop answers every call of the message, adds a last message of the agent's and ends the graph; `stop_of` finds
-    it in the result. The run is the one that `otel_loopguard.run()` names, else the thread, else the conversation.
+    it in the result. The run is the one that `otel_loopguard.run()` names, else the thread, else the conversation: by
+    its first message, also where that is trimmed away or summed up later.
     """
+
+    state_schema = _State
 
     def __init__(self, guard: Guard, *, agent: str | None = None, report_blocked: bool = False) -> None:
         """``report_blocked`` gives the agent a tool of that name, which changes what the model is offered."""
@@ -54,16 +81,23 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self.agent = agent
         self.tools = [_report_blocked(guard)] if report_blocked else []
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[tuple[str, str, str], Call] = OrderedDict()
-        """What was judged and not yet dispatched, by run, call id and tool."""
+        self._waiting = Waiting()
+        self._known: OrderedDict[str, str] = OrderedDict()
+        """Runs of conversations without a thread, by messages of theirs."""
         self._offered: dict[str, None] = {}
+
+    @property
+    def name(self) -> str:
+        """The same for every subclass: `create_agent` refuses two of a name, and two guards would count twice."""
+        return LoopguardMiddleware.__name__
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
         """A new human message in a thread is a user message."""
         messages = state["messages"]
+        run = _thread() or self._run_of(messages)
         if messages and messages[-1].type == "human":
-            self.guard.new_message(_run_of(messages))
-        return None
+            self.guard.new_message(run)
+        return {_KEY: [run, f"conversation-{token_hex(8)}"]}
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """As `before_agent`."""
@@ -83,19 +117,23 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002
         """Judge the calls of the model's message."""
         messages: list[AnyMessage] = state["messages"]
-        message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), None)
+        asking = ((place, one) for place, one in reversed([*enumerate(messages)]) if isinstance(one, AIMessage))
+        place, message = next(asking, (0, None))
         if message is None or not message.tool_calls:
             return None
-        calls = message.tool_calls
-        run = _run_of(messages)
-        self._forget_answered(run, messages)
+        here = _here(state)
+        self._remember(here, messages)
+        self._forget_answered(here, messages)
+        answered_already = {one.tool_call_id for one in messages[place:] if isinstance(one, ToolMessage)}
+        calls = [call for call in message.tool_calls if call["id"] not in answered_already]
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
-        turn = _turn_of(message, messages)
-        judged = judge(self.guard, asked, turn=turn, run=run, agent=self._name(), tools=self._offered)
+        turn = _turn_of(here, message, messages)
+        judged = judge(self.guard, asked, turn=turn, run=here.run, agent=self._name(), tools=self._offered)
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
-                self._keep((run, call["id"] or "", call["name"]), decision.call)
+                key = here.run, here.conversation, call["id"] or "", call["name"]
+                self._waiting.put(Held(*key, call["args"], decision))
             else:
                 answered.append(_answer(call, decision))
         if judged.stop is None:
@@ -152,34 +190,43 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         """Of the agent; one without a name that a guarded tool calls is known by that tool."""
         return self.agent or self.guard.inside_of() or None
 
-    def _forget_answered(self, run: str, messages: list[AnyMessage]) -> None:
+    def _forget_answered(self, here: _Here, messages: list[AnyMessage]) -> None:
         """Another answered in the tool's place, a person mostly: those calls have not run."""
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-        with self._lock:
-            left = [self._waiting.pop(key) for key in list(self._waiting) if key[0] == run and key[1] in answered]
-        for call in left:
-            self.guard.withdraw(call)
+        for held in self._waiting.take(lambda one: one.owner == here.conversation and one.call_id in answered):
+            self.guard.withdraw(held.decision.call)
 
-    def _keep(self, key: tuple[str, str, str], call: Call) -> None:
+    def _run_of(self, messages: list[AnyMessage]) -> str:
+        """The run of a conversation without a thread that begins or goes on."""
+        ids = [message.id for message in messages if message.id]
         with self._lock:
-            self._waiting[key] = call
-            if len(self._waiting) > _WAITING:
-                self._waiting.popitem(last=False)
+            return next((self._known[one] for one in ids if one in self._known), _first(messages))
+
+    def _remember(self, here: _Here, messages: list[AnyMessage]) -> None:
+        """What the conversation may begin with when it goes on: its first message now, or one of its user's."""
+        if _thread():
+            return
+        marks = [one.id for one in messages[:1]] + [one.id for one in messages[1:] if one.type == "human"]
+        with self._lock:
+            for mark in filter(None, marks):
+                self._known[mark] = here.run
+                self._known.move_to_end(mark)
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
 
     def _admitted(self, request: Any) -> Allow | Nudge | Refuse:  # noqa: ANN401
         """What was decided when the model's message came; decided now for a graph without that hook."""
-        call, state = request.tool_call, request.state
-        messages = state.get("messages", []) if isinstance(state, Mapping) else []
-        with self._lock:
-            held = self._waiting.pop((_run_of(messages), call["id"] or "", call["name"]), None)
-        if held is not None and held.arguments == call["args"]:
-            self.guard.reached(held)
-            return Allow(held)
-        if held is not None:  # a person or another middleware wrote other arguments: another call
-            self.guard.withdraw(held)
+        call, here = request.tool_call, _here(request.state)
+        key = here.run, here.conversation, call["id"] or "", call["name"]
+        held = self._waiting.first(lambda one: one[:4] == key and one.arguments == call["args"])
+        if held is not None:
+            self.guard.reached(held.decision.call)
+            return Allow(held.decision.call)
+        for other in self._waiting.take(lambda one: one[:4] == key):  # a person or another middleware wrote other
+            self.guard.withdraw(other.decision.call)  # arguments: another call
+        messages = _messages_of(request.state)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
-        turn = _turn_of(message, messages)
-        run = _run_of(messages)
+        turn, run = _turn_of(here, message, messages), here.run
         return self.guard.before(
             call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self._name(), tools=self._offered
         )
@@ -189,22 +236,23 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         if isinstance(signal, GraphInterrupt):
             self.guard.withdraw(call)
         else:
-            self.guard.after(call)
+            self.guard.after(call, effects_of(signal.args[0]) if signal.args else ABSENT, keep=None)
 
     def _finish(self, call: Call, request: Any, result: Any) -> Any:  # noqa: ANN401
         """Tell the guard what came back, and put its words to it."""
-        if not isinstance(result, ToolMessage):
-            self.guard.after(call)
+        answer = answer_in(result, request.tool_call["id"])
+        if answer is None:  # nothing that the model reads, so no words go with it
+            self.guard.after(call, effects_of(result), keep=None)
             return result
-        failed = result.status == "error"
-        content = result.content
+        failed, content = answer.status == "error", answer.content
+        is_whole = answer is result and answer.artifact is None
         after = self.guard.after(
             call, content, is_error=failed, error_type=_error_type(request, content) if failed else None,
-            error_message=text_of(content) if failed else None, keep=content if result.artifact is None else None,
+            error_message=text_of(content) if failed else None, keep=content if is_whole else None,
         )  # fmt: skip
         if isinstance(after, Allow):
             return result
-        return result.model_copy(update={"content": _with_words(result.content, after.text)})
+        return with_answer(result, answer, answer.model_copy(update={"content": _with_words(content, after.text)}))
 
 
 def stop_of(result: Mapping[str, Any]) -> LoopDetected | None:
@@ -221,17 +269,36 @@ def _error_type(request: Any, content: object) -> str | None:  # noqa: ANN401
     return "validation" if isinstance(content, str) and content.startswith(_NO_FIT) else None
 
 
-def _run_of(messages: list[AnyMessage]) -> str:
-    """The thread; without one the conversation, by the id of its first message."""
+def _here(state: object) -> _Here:
+    """By what `before_agent` put into the state; for a graph without that hook by the messages and the subgraph."""
+    kept = state.get(_KEY) if isinstance(state, Mapping) else None
+    run, conversation = kept if isinstance(kept, list) else (_first(_messages_of(state)), "")
+    run = _thread() or run
+    around = str(_configured("checkpoint_ns") or "").rpartition("|")[0]
+    return _Here(run, conversation or f"{run}|{around}")
+
+
+def _messages_of(state: object) -> list[AnyMessage]:
+    return state.get("messages", []) if isinstance(state, Mapping) else []
+
+
+def _first(messages: list[AnyMessage]) -> str:
+    return str(messages[0].id or "") if messages else ""
+
+
+def _thread() -> str:
+    return str(_configured("thread_id") or "")
+
+
+def _configured(name: str) -> object:
     try:
-        thread = get_config().get("configurable", {}).get("thread_id")
+        return get_config().get("configurable", {}).get(name)
     except RuntimeError:  # not inside a graph
-        thread = None
-    return str(thread) if thread else str(messages[0].id or "") if messages else ""
+        return None
 
 
-def _turn_of(message: AnyMessage, messages: list[AnyMessage]) -> str:
-    return message.id or f"message-{len(messages)}"
+def _turn_of(here: _Here, message: AnyMessage, messages: list[AnyMessage]) -> str:
+    return f"{here.conversation}/{message.id or len(messages)}"
 
 
 def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:

@@ -85,6 +85,128 @@ def test_langchain() -> None:
     check(process, [stop_of(state) for state in asyncio.run(all_of_them())])
 
 
+class Meeting:
+    """Some conversations that wait for each other at every step."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.here = 0
+        self.all_here = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Go on when all are here."""
+        self.here += 1
+        if self.here % self.size:
+            await asyncio.wait_for(self.all_here.wait(), 10)
+        else:
+            self.all_here.set()
+            self.all_here = asyncio.Event()
+
+
+def lockstep(guard: Any, size: int, times: int) -> Any:  # noqa: ANN401
+    """One LangChain agent whose conversations are as far as each other, with the same ids of messages and calls."""
+    from langchain.agents import create_agent
+    from langchain_core.language_models.chat_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+    from langchain_core.tools import StructuredTool
+
+    from otel_loopguard.guards.langchain import LoopguardMiddleware
+
+    meeting = Meeting(size)
+
+    class Stubborn(BaseChatModel):
+        """Asks for what the user says, some times, and then says what it heard last."""
+
+        @property
+        def _llm_type(self) -> str:
+            return "stubborn"
+
+        def bind_tools(self, tools: Any, **more: Any) -> Any:  # noqa: ANN401, ARG002
+            """It knows its tools."""
+            return self
+
+        def _generate(self, messages: Any, *_: object, **__: object) -> ChatResult:  # noqa: ANN401
+            turn = sum(one.type == "ai" for one in messages)
+            calls = [{"id": "call_0", "name": "search", "args": {"query": messages[0].content}}]
+            said: Any = (messages[-1].content, []) if turn == times else ("", calls)
+            message = AIMessage(content=said[0], tool_calls=said[1], id=f"ai-{turn}")
+            return ChatResult(generations=[ChatGeneration(message=message)])
+
+        async def _agenerate(self, *args: Any, **more: Any) -> ChatResult:  # noqa: ANN401
+            await meeting.wait()
+            return self._generate(*args, **more)
+
+    tools = [StructuredTool.from_function(coroutine=search, name="search")]
+    return create_agent(Stubborn(), tools, middleware=[LoopguardMiddleware(guard)])
+
+
+def test_langchain_runs_side_by_side_may_have_the_same_ids() -> None:
+    """Each of them is told and stopped for its own calls."""
+    need("langchain")
+    from langchain_core.messages import HumanMessage
+
+    import otel_loopguard
+    from otel_loopguard.guards.langchain import stop_of
+
+    graph = lockstep(guard_for(process_for()), 2, 9)
+
+    async def one(run: str) -> Any:  # noqa: ANN401
+        with otel_loopguard.run(run):
+            return stop_of(await graph.ainvoke({"messages": [HumanMessage("why", id="first")]}))
+
+    async def both() -> Any:  # noqa: ANN401
+        return await asyncio.gather(one("r1"), one("r2"))
+
+    assert [(stop.run_id, stop.count) for stop in asyncio.run(both())] == [("r1", 4), ("r2", 4)]
+    assert dict(RAN) == {"why": 2}
+
+
+@pytest.mark.parametrize(
+    ("colleagues", "asked"),
+    [(("left", "right"), ("why", "why")), (("left", "right"), ("why", "how")), (("left", "left"), ("why", "how"))],
+)
+@pytest.mark.parametrize("is_threaded", [False, True])
+def test_a_langchain_agent_that_is_asked_twice_at_once_is_two(
+    *, is_threaded: bool, colleagues: tuple[str, str], asked: tuple[str, str]
+) -> None:
+    """Each makes its own calls and is known by the tool that asks it, though all ids are equal."""
+    need("langchain")
+    from langchain.agents import create_agent
+    from langchain_core.messages import HumanMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from otel_loopguard.guards.langchain import LoopguardMiddleware
+    from tests.guards.drivers.langchain import Scripted
+    from tests.guards.script import Model, Script
+
+    process = process_for()
+    shared, model = lockstep(guard_for(process), 2, 1), Model(Script(()))
+
+    async def consult(query: str) -> str:
+        """Ask a colleague."""
+        state = await shared.ainvoke({"messages": [HumanMessage(query, id="first")]})
+        return str(state["messages"][-1].content)
+
+    model.script = Script((tuple((name, {"query": query}) for name, query in zip(colleagues, asked, strict=True)),))
+    graph = create_agent(
+        Scripted(script=model),
+        [StructuredTool.from_function(coroutine=consult, name=name) for name in set(colleagues)],
+        middleware=[LoopguardMiddleware(guard_for(process))],
+        checkpointer=InMemorySaver() if is_threaded else None,
+    )
+    config: Any = {"configurable": {"thread_id": "t1"}} if is_threaded else {}
+    asyncio.run(graph.ainvoke({"messages": [HumanMessage("go")]}, config))
+    assert model.heard == [f"2 hits for {query}" for query in asked]
+    made = Counter({
+        facts[names.AGENT_NAME]: count
+        for count, facts in process.live.counters.read(names.TOOL_CALLS)
+        if facts[names.TOOL_NAME] == "search"
+    })  # fmt: skip
+    assert made == Counter(colleagues)
+
+
 @pytest.mark.parametrize("is_traced", [False, True])
 def test_openai_agents(*, is_traced: bool) -> None:
     """Each run of the SDK is a run, with its tracing and without.
