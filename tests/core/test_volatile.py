@@ -23,6 +23,10 @@ VOLATILE = [
     ("done in 12ms.", "done in ·."),
     ("finished after 3 minutes", "finished after ·"),
     ("elapsed: 1,5 hours", "elapsed: ·"),
+    ("ran 40 tests in 1m 12s", "ran 40 tests in ·"),
+    ("took 2m3.5s", "took ·"),
+    ("finished after 1 hour, 2 minutes and", "finished after · and"),
+    ("elapsed 1h 02m 30s", "elapsed ·"),
     ("seen 5 minutes ago", "seen · ago"),
     ("pid 4242 died", "· died"),
     ("PID: 4242", "·"),
@@ -38,7 +42,8 @@ VOLATILE = [
 CONTENT = [
     "42 % done", "57 %", "3 failed, 2 passed", "page 2 of 9", "2/9", "version 1.2.3", "$ 12.50", "21 degrees",
     "2024-05-01", "01 May 2024", "12 seats", "1024 bytes", "5 MB", "31 s left", "took 12 steps", "in 5 files",
-    "after 3 tries", "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
+    "after 3 tries", "in 12m 5 files", "took 5 h 3 steps",
+    "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
     "1:2", "3:1 won", "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
     "5 days ago", "/tmp/out/list.txt", "/tmp",  # noqa: S108 - texts
 ]  # fmt: skip
