@@ -19,7 +19,8 @@ _REASONS: Final = frozenset(["error", "errors", "error_message", "errormessage",
 _TOLD: Final = frozenset(["message", "detail", "reason"])
 _BESIDE: Final = frozenset(
     ["message", "detail", "details", "reason", "code", "error_code", "errorcode", "hint", "type", "status", "title",
-     "status_code", "statuscode", "request_id", "requestid", "timestamp", "path", "trace_id", "documentation_url"]
+     "status_code", "statuscode", "request_id", "requestid", "timestamp", "path", "trace_id", "documentation_url",
+     "jsonrpc"]
 )  # fmt: skip
 """Members that explain an error: in the problem details of RFC 9457, of GitHub, of Spring and others."""
 
@@ -28,10 +29,11 @@ def is_fault(data: dict[str, object]) -> bool:
     """Whether an object is the report of the call's own failure.
 
     That is one in which a flag says no, or a status together with a reason, or which holds a reason and nothing but
-    what explains one. A number under `error` is a count.
+    what explains one. A number under `error` is a count; `true` is a reason.
     """
     reason = status = told = False
     only = True
+    is_reply = "jsonrpc" in data  # whose `id` is the request's, and nothing that was found
     for name, value in data.items():
         folded = name.casefold()
         if (value is False and folded in _SUCCESS) or (value is True and folded in _FAILURE):
@@ -42,13 +44,13 @@ def is_fault(data: dict[str, object]) -> bool:
             reason = reason or _is_reason(value)
         elif folded in _BESIDE:
             told = told or (folded in _TOLD and _is_reason(value))
-        elif value:
+        elif value and not (is_reply and folded == "id"):
             only = False
     return (status and (reason or told)) or (reason and only)
 
 
 def _is_reason(value: object) -> bool:
-    """A text, an object or a list of them with something in it."""
+    """A text, an object or a list of them with something in it, or a plain yes."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(one, (str, dict)) and one for one in value)
-    return isinstance(value, (str, dict)) and bool(value)
+    return value is True or (isinstance(value, (str, dict)) and bool(value))
