@@ -9,6 +9,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from otel_loopguard.core.call import ABSENT
+
 __all__ = ["answer_in", "effects_of", "with_answer"]
 
 
@@ -38,14 +40,14 @@ def with_answer(result: Any, answer: Any, other: Any) -> Any:  # noqa: ANN401
 
 
 def effects_of(result: Any) -> object:  # noqa: ANN401
-    """A result without an answer, as text to compare: what a command does to the graph."""
+    """A result without an answer, as text to compare: what a command does to the graph; `ABSENT` where it has none."""
     if not _is_command(result) and not (isinstance(result, list) and any(_is_command(one) for one in result)):
         return result
     commands = result if isinstance(result, list) else [result]
     try:
         return json.dumps([_parts(one) for one in commands], default=_text, sort_keys=True)
     except Exception:  # noqa: BLE001 - anything may be in a state
-        return _text(result)
+        return ABSENT
 
 
 def _messages_of(result: Any) -> list[Any]:  # noqa: ANN401

@@ -15,9 +15,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from otel_loopguard.config import Settings
+from otel_loopguard.core.call import ABSENT
 from otel_loopguard.errors import LoopDetected, MissingExtraError
 
 from ._answer import Allow, Call, Refuse, text_of
+from ._command import answer_in, effects_of
 from ._guard import Guard, ResultLimits
 
 try:
@@ -120,8 +122,10 @@ class LoopguardCallbacks(BaseCallbackHandler):
         """Tell the guard what came back."""
         call = self.shared.release(run_id)
         if call is not None:
-            failed = getattr(output, "status", "") == "error"
-            content = getattr(output, "content", output)
+            answer = answer_in(output, None if call.guarded is None else call.guarded.call.call_id)
+            failed = getattr(answer, "status", "") == "error"
+            content = getattr(output if answer is None else answer, "content", ABSENT)
+            content = effects_of(output) if content is ABSENT else content
             self.shared.guard.after(call, content, is_error=failed, error_message=text_of(content) if failed else None)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:  # noqa: ANN401, ARG002
