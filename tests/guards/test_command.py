@@ -28,7 +28,7 @@ ANSWER = ToolMessage("2 hits", tool_call_id="c1")
 OTHER = ToolMessage("else", tool_call_id="c2")
 
 
-class State(AgentState, total=False):
+class State(AgentState[Any]):
     """With something that a tool sets."""
 
     seen: int

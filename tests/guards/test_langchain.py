@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -12,9 +14,11 @@ if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:
     pytest.importorskip("langchain", reason="needs `langchain`: make test-guards")
 
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from otel_loopguard import names
 from otel_loopguard.guards import Guard
@@ -107,3 +111,89 @@ def test_a_tool_that_is_not_there_is_an_unknown_tool() -> None:
     stop = stop_of(graph.invoke({"messages": [HumanMessage("go")]}))
     assert stop is not None
     assert (stop.tool, stop.kind, stop.count) == ("lookup", "unknown_tool", 4)
+
+
+# Conversations without a thread -----------------------------------------------------------------------------------
+
+
+class Summary(AgentMiddleware):  # type: ignore[type-arg]
+    """Puts a message of its own in place of all but the last two, before each question to the model."""
+
+    def before_model(self, state: Any, runtime: Any) -> Any:  # noqa: ANN401, ARG002
+        """As a summary does."""
+        messages = state["messages"]
+        if len(messages) < 4:
+            return None
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), HumanMessage("so far ..."), *messages[-2:]]}
+
+
+def stubborn_agent(*middleware: AgentMiddleware) -> tuple[Any, Tools]:  # type: ignore[type-arg]
+    """An agent that never stops to look for one thing, and its tools."""
+    tools = Tools()
+    graph = create_agent(
+        Scripted(script=Model(Script.stubborn(("search", SAME), times=99))),
+        [StructuredTool.from_function(tools.search, name="search")],
+        middleware=[LoopguardMiddleware(guard_for(process_for())), *middleware],
+    )
+    return graph, tools
+
+
+def test_a_conversation_that_is_summed_up_is_the_same_run() -> None:
+    """Without a thread a run is known by its first message, and goes on when that is gone; a follow-up is of it too."""
+    graph, tools = stubborn_agent(Summary())
+    first = graph.invoke({"messages": [HumanMessage("go", id="m1")]})
+    assert "m1" not in {one.id for one in first["messages"]}
+    second = graph.invoke({"messages": [*first["messages"], HumanMessage("go on")]})
+    assert [(stop_of(one).run_id, stop_of(one).count) for one in (first, second)] == [("m1", 4)] * 2
+    assert tools.ran == {"search": 2}
+
+
+def test_a_conversation_that_its_caller_trims_is_the_same_run() -> None:
+    """What is left of it begins with a message that was in it."""
+    graph, _ = stubborn_agent()
+    state = graph.invoke({"messages": [HumanMessage("go", id="m1")]})
+    state = graph.invoke({"messages": [*state["messages"], HumanMessage("go on", id="m2")]})
+    messages = state["messages"]
+    left = messages[[one.id for one in messages].index("m2") :]
+    last = graph.invoke({"messages": [*left, HumanMessage("go on", id="m3")]})
+    other = graph.invoke({"messages": [HumanMessage("go", id="m4")]})
+    assert [stop_of(one).run_id for one in (last, other)] == ["m1", "m4"]
+
+
+# Twice ------------------------------------------------------------------------------------------------------------
+
+
+class Ours(LoopguardMiddleware):
+    """An application's own."""
+
+
+@pytest.mark.parametrize("kind", [LoopguardMiddleware, Ours])
+def test_an_agent_has_one_guard(kind: type[LoopguardMiddleware]) -> None:
+    """A second one is refused where the agent is made: each would take the other's calls for writes in flight."""
+    guard = guard_for(process_for())
+    with pytest.raises(AssertionError, match="duplicate middleware"):
+        stubborn_agent(kind(guard))
+
+
+BOTH = """
+import otel_loopguard_autoload
+otel_loopguard_autoload.LoopGuardInstrumentor().instrument()
+from otel_loopguard.guards import Guard
+from otel_loopguard.guards.langchain_callbacks import LoopguardCallbacks
+from tests.guards.drivers.langchain import Sync
+from tests.guards.script import Script, Tools
+
+guard = Guard(mode="enforce")
+seen = Sync().run(Script.stubborn(("ask", {"query": "why"})), Tools(), guard)
+counts = [one._live.counters.total("loopguard.tool.calls") for one in (guard, LoopguardCallbacks.shared.guard)]
+print(seen.stop.count, seen.ran["ask"], *counts)
+"""
+
+
+def test_an_agent_that_is_guarded_by_code_and_by_a_variable_is_guarded_once() -> None:
+    """The middleware judges, and the callbacks know its calls."""
+    environ = {
+        **os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": "enforce", "LOOPGUARD_KEY": "0123456789abcdef" * 4
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", BOTH], env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["6", "4", "6", "6"], done.stderr
