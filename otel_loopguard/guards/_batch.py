@@ -43,6 +43,7 @@ def judge(  # noqa: PLR0913 - what a framework may know
     agent: str | None = None,
     tools: Iterable[object] = (),
     default_run: str | None = None,
+    conversation: str | None = None,
 ) -> Judged:
     """Ask the guard about every call; `Guard.ended` is for the adapter to call when all answers are out."""
     known = tuple(tools)
@@ -59,6 +60,7 @@ def judge(  # noqa: PLR0913 - what a framework may know
                     agent=agent,
                     tools=known,
                     default_run=default_run,
+                    conversation=conversation,
                 )
             )
     except BaseException:  # the process is to end, or the coroutine: none of them is dispatched

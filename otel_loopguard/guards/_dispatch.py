@@ -150,6 +150,7 @@ def _judged(session: Session, calls: Sequence[Asked]) -> tuple[list[Allow | Nudg
         agent=session.agent,
         tools=[*session.tools, REPORT_BLOCKED] if session.offers_report else session.tools,
         default_run=session.own_run,
+        conversation=session.guard.call_around(),
     )
     return judged.decisions, judged.stop
 

@@ -151,4 +151,4 @@ class Ended(Told):
 
     @staticmethod
     def _whose(guarded: Guarded) -> tuple[str, str]:
-        return guarded.run.run_id, guarded.lane.agent
+        return guarded.run.run_id, guarded.lane.who

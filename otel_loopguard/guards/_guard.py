@@ -129,6 +129,7 @@ class Guard(Ended):
         agent: str | None = None,
         tools: Iterable[object] = (),
         default_run: str | None = None,
+        conversation: str | None = None,
     ) -> Allow | Nudge | Refuse:
         """What to do with a call. Whatever it is, tell its end with `after` or `failed` exactly where it says `Allow`.
 
@@ -142,6 +143,10 @@ class Guard(Ended):
             tools: Names of all tools that the agent can call; else all that the guard knows.
             default_run: Of the conversation, where nothing else names a run and no span is current. Without it such a
                 call is let through, and its result neither kept nor quoted: it could be anybody's.
+            conversation: The framework's own, by any token that another one does not have. A new one of an agent has a
+                history of its own, as a sub-agent's for its next task, unless the one before was stopped and no user
+                has spoken since. Without it all calls of an agent in a run are one history. Where a framework tells no
+                conversations, `call_around()` is one for each guarded call around.
 
         """
         try:
@@ -153,13 +158,16 @@ class Guard(Ended):
                 ),
                 tools,
                 default_run,
+                conversation or "",
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
             return Allow(Call(tool, arguments, None, None))
 
-    def _before(self, raw: RawCall, tools: Iterable[object], default_run: str | None) -> Allow | Nudge | Refuse:
-        seen = self._seen(raw, default_run)
+    def _before(
+        self, raw: RawCall, tools: Iterable[object], default_run: str | None, conversation: str
+    ) -> Allow | Nudge | Refuse:
+        seen = self._seen(raw, default_run, conversation)
         admitted = self._live.admit(seen)
         if admitted is None or admitted[1]:
             return Allow(Call(raw.tool, raw.arguments, None, None))
@@ -282,14 +290,14 @@ class Guard(Ended):
 
     # Inside -------------------------------------------------------------------------------------------------------
 
-    def _seen(self, raw: RawCall, default_run: str | None) -> Sighting:
+    def _seen(self, raw: RawCall, default_run: str | None, conversation: str) -> Sighting:
         context = otel_context.get_current()
         span = trace.get_current_span(context).get_span_context()
         trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else ""
         where = place(raw, trace_id=trace_id or default_run or self._own_run, surroundings=surroundings_of(context))
         return Sighting(
             raw, where, self._attributes, self._resource, trace_id, "", span if span.is_valid else None, time_ns(), 0,
-            where.turn, where.turn is not None, guarded_in(context),
+            where.turn, where.turn is not None, guarded_in(context), conversation,
         )  # fmt: skip
 
     def _forget(self, run_id: str) -> None:

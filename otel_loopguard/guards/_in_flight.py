@@ -147,7 +147,7 @@ def in_flight_of(live: Live) -> InFlight:
 
 
 def _whose(guarded: Guarded) -> _Whose:
-    return guarded.run.run_id, guarded.lane.agent, guarded.call.scope
+    return guarded.run.run_id, guarded.lane.who, guarded.call.scope
 
 
 def _is_given_up(held: Call, asked: Call) -> bool:

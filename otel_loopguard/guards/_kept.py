@@ -98,4 +98,4 @@ def _head(result: object, length: int) -> str:
 
 
 def _key(guarded: Guarded, fingerprint: str) -> tuple[str, str, str]:
-    return guarded.run.run_id, guarded.lane.agent, fingerprint
+    return guarded.run.run_id, guarded.lane.who, fingerprint

@@ -73,6 +73,12 @@ class Told:
         around = guarded_in(otel_context.get_current())
         return "" if around is None or around.ended_ns is not None else around.call.tool
 
+    @staticmethod
+    def call_around() -> str | None:
+        """The guarded call that this code runs in, as a conversation of its own: what it calls has a history there."""
+        around = guarded_in(otel_context.get_current())
+        return None if around is None or around.ended_ns is not None else f"call {around.serial}"
+
     def finish(self, reason: str = "", *, run: str | None = None) -> None:
         """A run is over, for one of `otel_loopguard.live.TERMINATION_REASONS` (anything else is left out)."""
         try:

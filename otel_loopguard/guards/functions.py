@@ -88,7 +88,7 @@ class _Tool:
     def ask(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Allow | Nudge | Refuse:
         arguments = _arguments(self.signature, args, kwargs)
         arguments.pop(self.receiver, None)
-        return self.guard.before(self.name, arguments, turn=current_step())
+        return self.guard.before(self.name, arguments, turn=current_step(), conversation=self.guard.call_around())
 
     def answer(self, decision: Nudge | Refuse) -> Any:  # noqa: ANN401 - in place of the function's own
         if isinstance(decision, Nudge):

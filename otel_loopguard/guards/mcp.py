@@ -99,7 +99,7 @@ class GuardedSession:
         is_report = self._reports and name == REPORT_BLOCKED
         decision = guard.before(
             name if is_report else self._prefix + name, arguments or {}, turn=current_step(), run=self._given_run,
-            agent=self._agent, default_run=self._own_run,
+            agent=self._agent, default_run=self._own_run, conversation=guard.call_around(),
         )  # fmt: skip
         if isinstance(decision, Nudge):
             kept = decision.answer or _dumped(_result([], failed=False))

@@ -97,6 +97,8 @@ class _Steps:
         self.names: dict[str, None] = {}
         """Of the tools that the framework dispatches itself."""
         self.step: _Step | None = None
+        self.conversation = ""
+        """Of the run, as it is known at its first call: its messages may be rewritten on the way."""
 
     def begin(self, token: str, guard: Guard) -> None:
         """A model is about to be asked: the step before is over, and so is the run, where that stopped it."""
@@ -158,14 +160,16 @@ class GuardedToolset(WrapperToolset[Any]):
     def _decision(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Allow | Nudge | Refuse:
         """The decision on a call; the first of a response to be dispatched has all of them judged."""
         run, token = _run_of(ctx), _token_of(ctx)
+        self.steps.conversation = self.steps.conversation or _conversation_of(ctx)
         step = self.steps.step
         if step is None or step.token != token:
             step = self._judge(ctx, run, token)
         decision = step.waiting.pop((ctx.tool_call_id or "", name), None)
         if decision is None:  # the message history does not hold it
             decision = self.guard.before(
-                name, tool_args, call_id=ctx.tool_call_id, turn=token, run=run, agent=self.agent, tools=self.steps.names
-            )
+                name, tool_args, call_id=ctx.tool_call_id, turn=token, run=run, agent=self.agent,
+                tools=self.steps.names, conversation=self.steps.conversation,
+            )  # fmt: skip
             if isinstance(decision, Refuse) and step.stop is None:
                 step.stop = decision.stop
         return decision
@@ -180,7 +184,10 @@ class GuardedToolset(WrapperToolset[Any]):
                 for part in parts
                 if part.tool_name in self.steps.names
             ]
-            judged = judge(self.guard, asked, turn=token, run=run, agent=self.agent, tools=self.steps.names)
+            judged = judge(
+                self.guard, asked, turn=token, run=run, agent=self.agent, tools=self.steps.names,
+                conversation=self.steps.conversation,
+            )  # fmt: skip
             step.stop = judged.stop
             for one, decision in zip(asked, judged.decisions, strict=True):
                 step.waiting.setdefault((one.call_id, one.tool), decision)
@@ -308,6 +315,11 @@ def _token_of(ctx: RunContext[Any]) -> str:
 def _run_of(ctx: RunContext[Any]) -> str:
     run = getattr(ctx, "run_id", None)
     return str(run) if run else _run_of_messages(ctx.messages)
+
+
+def _conversation_of(ctx: RunContext[Any]) -> str:
+    """It goes on where a run is handed the messages of another one."""
+    return str(getattr(ctx, "conversation_id", None) or "") or _run_of_messages(ctx.messages)
 
 
 def _run_of_messages(messages: list[Any]) -> str:

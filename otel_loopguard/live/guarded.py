@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import count, islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -31,6 +31,7 @@ _NEWEST: Final = 64
 """Calls of one id or fingerprint that are looked at: some models number their calls anew in each turn, some agents ask
 the same in every run, and only what is under way counts."""
 
+_serials: Final = count(1)
 _KEY: Final = otel_context.create_key("loopguard-guarded")
 
 
@@ -38,13 +39,14 @@ class Guarded:
     """One call, as it was judged before its dispatch."""
 
     __slots__ = (
-        "call", "decided", "decision", "ended_ns", "is_enclosed", "lane", "message", "run", "span_id", "taken",
-        "trace_id", "turn",
+        "call", "conversation", "decided", "decision", "ended_ns", "is_enclosed", "lane", "message", "run", "serial",
+        "span_id", "taken", "trace_id", "turn",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known before the dispatch
-        self, run: RunState, lane: Lane, call: ToolCall, decision: Decision, trace_id: str, span_id: str
-    ) -> None:
+        self, run: RunState, lane: Lane, call: ToolCall, decision: Decision, trace_id: str, span_id: str,
+        conversation: str = "",
+    ) -> None:  # fmt: skip
         self.run = run
         self.lane = lane
         self.call = call
@@ -58,6 +60,10 @@ class Guarded:
         """A span around it was found to be the call's own."""
         self.turn: int | None = None
         """Number of the model decision, where it is known."""
+        self.conversation = conversation
+        """The framework's own conversation that made it, by any token; empty where nobody says."""
+        self.serial = next(_serials)
+        """No other call of the process has it."""
         self.decided: Decision | None = None
         """The decision, where the guard acts on it."""
         self.taken: Taken | None = None
@@ -83,6 +89,18 @@ class Guarded:
     def is_named_by(self, other: ToolCall) -> bool:
         """Whether another call has this one's id and tool."""
         return other.call_id is not None and self.call.call_id == other.call_id and self.call.tool == other.tool
+
+    def is_guarded_as(self, other: ToolCall, conversation: str) -> bool:
+        """Whether a call that another guard sees inside of this one is this one, and no other conversation's.
+
+        Models number their calls alike in every conversation, so that an id alone says nothing of another tool's call.
+        """
+        is_elsewhere = "" not in {conversation, self.conversation} and conversation != self.conversation
+        return self.call.tool == other.tool and not is_elsewhere and self.is_seen_in(other)
+
+    def branch(self, conversation: str) -> str:
+        """Which sub-agent makes a call inside of this one: the same, where it is of no other conversation."""
+        return self.lane.branch if conversation in {"", self.conversation} else conversation
 
     def is_seen_in(self, other: ToolCall) -> bool:
         """Whether what a span or another guard saw may be this call: its tool or call id, and no contradiction."""
@@ -163,11 +181,10 @@ class GuardedCalls:
         guarded.trace_id, guarded.span_id = trace_id, span_id
         self._by_span[span_id] = guarded
 
-    def rival(self, call: ToolCall, run_id: str, agent: str, turn: int | None) -> Guarded | None:
+    def rival(self, call: ToolCall, lane: Lane, turn: int | None) -> Guarded | None:
         """An open call of the same agent and turn that has a call's id and other arguments."""
         for one in islice(reversed(self._by_id.get(call.call_id or "", ())), _NEWEST):
-            here = one.run.run_id == run_id and one.lane.agent == agent and one.turn == turn
-            if here and one.ended_ns is None and one.contradicts(call):
+            if one.lane is lane and one.turn == turn and one.ended_ns is None and one.contradicts(call):
                 return one
         return None
 

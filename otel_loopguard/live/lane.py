@@ -38,13 +38,15 @@ class Lane:
     """One history with its numbers, turns and seats."""
 
     __slots__ = (
-        "_seats", "_turn_number", "_turns", "agent", "answering", "found", "history", "insisted", "messages",
+        "_seats", "_turn_number", "_turns", "agent", "answering", "branch", "found", "history", "insisted", "messages",
         "number", "process_id", "refused", "state", "stopped_by", "stopped_in", "told",
     )  # fmt: skip
 
-    def __init__(self, memory: RunMemory, agent: str, process_id: str) -> None:
+    def __init__(self, memory: RunMemory, agent: str, process_id: str, branch: str = "") -> None:
         self.history = History(memory)
         self.agent = agent
+        self.branch = branch
+        """Which of the sub-agents of this name it is, by any token; empty for the run's own agent."""
         self.process_id = process_id
         """The counting process, as the outside sees it: a new id wherever numbers start anew."""
         self.number = 0
@@ -70,6 +72,11 @@ class Lane:
         """The guarded call that is the first after the newest of them, as long as none of those calls has ended."""
         self.state: str | None = None
         """Fingerprint of the application's own state, for the next call that ends."""
+
+    @property
+    def who(self) -> str:
+        """Tells the agents of a run apart, those of one name too; nothing for the outside."""
+        return f"{self.agent}\n{self.branch}" if self.branch else self.agent
 
     def tell(self, tool: str) -> None:
         """A tool was found to repeat itself."""

@@ -55,12 +55,12 @@ class Ledger:
             self.surplus += [(dropped, lane) for lane in dropped.lanes()]
         return run
 
-    def lane(self, run: RunState, agent: str, scope: str) -> Lane:
-        """The lane of an agent and scope in a run."""
-        lane = run.lane(agent, scope)
+    def lane(self, run: RunState, agent: str, scope: str, branch: str = "") -> Lane:
+        """The lane of an agent and scope in a run; ``branch`` tells a sub-agent from others of its name."""
+        lane = run.lane(agent, scope, branch, _new_id)
         surplus = run.surplus()
         if surplus is not None:
-            run.process_id = _new_id()
+            run.process_id = run.process_id if surplus.branch else _new_id()
             self._dropped_agents += 1
             self.surplus.append((run, surplus))
         return lane

@@ -17,8 +17,10 @@ from otel_loopguard.core.call import ABSENT, Outcome, ToolCall
 
 from .context import spoken
 from .guarded import Guarded, SpanFacts
+from .lane import Lane
 from .recorder import Recorder
 from .report import Report
+from .run_state import RunState
 from .sighting import Sighting
 from .taken import Found, Taken
 
@@ -102,7 +104,7 @@ class Live(Recorder):
         call = self._read_call(self._reader_of(seen), seen)
         place, around = seen.place, seen.guarded
         is_around = around is not None and around.ended_ns is None
-        if around is not None and is_around and around.is_seen_in(call):
+        if around is not None and is_around and around.is_guarded_as(call, seen.conversation):
             return around, True
         with self._lock:
             if not self._enter():
@@ -112,7 +114,7 @@ class Live(Recorder):
                 run = found or self._ledger.run(place.run_id, spoken().ticket)
                 if place.run_named and seen.trace_id:
                     self._ledger.saw(seen.trace_id, place.run_id)
-                lane = self._ledger.lane(run, place.agent, call.scope)
+                lane = self._lane_of(run, place.agent, call.scope, seen)
                 asked = call
                 if self._is_first_after_message(seen, run, lane.agent):
                     call = asked = msgspec.structs.replace(call, user_message=True)
@@ -121,7 +123,7 @@ class Live(Recorder):
                     asked = msgspec.structs.replace(call, user_message=True)
                 decision = self._rules.engine.decide(lane.history, asked)
                 span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
-                guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id)
+                guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id, seen.conversation)
                 if call.user_message:
                     lane.answering = guarded
                     lane.messages += 1
@@ -129,7 +131,7 @@ class Live(Recorder):
                 guarded.turn = lane.turn_number(seen.turn) if seen.turn_known else None
                 rival = None
                 if call.call_id is not None and guarded.turn is not None:
-                    rival = self._guarded.rival(call, run.run_id, lane.agent, guarded.turn)
+                    rival = self._guarded.rival(call, lane, guarded.turn)
                 forgotten = self._guarded.add(guarded)
             finally:
                 self._is_busy = False
@@ -182,6 +184,15 @@ class Live(Recorder):
         """The host has come to a call that was judged before: the current span may be the call's own."""
         with self._lock:
             self._guarded.reach(guarded, format_trace_id(span.trace_id), format_span_id(span.span_id))
+
+    def _lane_of(self, run: RunState, agent: str, scope: str, seen: Sighting) -> Lane:
+        """The lane of a call that is guarded: its sub-agent's, where it is of one."""
+        around = seen.guarded
+        if around is not None and around.ended_ns is None:
+            branch = around.branch(seen.conversation)
+        else:
+            branch = run.branch(agent, scope, seen.conversation)
+        return self._ledger.lane(run, agent, scope, branch)
 
     def _guarded_of(self, seen: Sighting, call: ToolCall) -> Guarded | None:
         place = seen.place

@@ -206,10 +206,10 @@ class Recorder(Referable):
 
     @staticmethod
     def _clear_others(run: RunState, taken: Taken, report: Report) -> None:
-        """A message to all agents: the engine clears the history of the call, here go the others."""
-        if taken.call.user_message and run.speaks_to_all:
+        """A message to agents: the engine clears the history of the call, here go the others' and those of its name."""
+        if taken.call.user_message:
             for other in run.lanes():
-                if other is not taken.lane:
+                if other is not taken.lane and (run.speaks_to_all or other.agent == taken.lane.agent):
                     report.close(run, other)
                     other.history.reset()
                     other.forgive()

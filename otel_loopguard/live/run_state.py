@@ -6,7 +6,7 @@ Not a lock and not a judge: `Live` holds the one, the engine is the other.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from otel_loopguard.core.decision import Finding, Observation, Verdict
@@ -22,6 +22,9 @@ __all__ = ["MAX_LANES", "RunState"]
 MAX_LANES: Final = 64
 """Agents and scopes a run; the least recently active one is dropped, counted."""
 
+MAX_CONVERSATIONS: Final = 4 * MAX_LANES
+"""Conversations of a run whose agents are told apart; one that was forgotten begins anew."""
+
 _STRENGTH: Final[Mapping[Verdict, int]] = {"allow": 0, "unknown": 1, "nudge": 2, "stop": 3}
 
 
@@ -29,8 +32,9 @@ class RunState:
     """What is known of one run id."""
 
     __slots__ = (
-        "_calls", "_calls_at_first", "_lanes", "_news_after", "_repeat_max", "_spoken_to", "_tokens", "doubts", "ended",
-        "key_run", "memory", "message", "process_id", "reader", "run_id", "speaks_to_all", "ticket", "verdict",
+        "_calls", "_calls_at_first", "_conversations", "_lanes", "_latest", "_news_after", "_repeat_max",
+        "_spoken_to", "_tokens", "doubts", "ended", "key_run", "memory", "message", "process_id", "reader", "run_id",
+        "speaks_to_all", "ticket", "verdict",
     )  # fmt: skip
 
     def __init__(self, run_id: str, process_id: str, ticket: int) -> None:
@@ -56,26 +60,54 @@ class RunState:
         """What is wrong with the run's telemetry; guards let everything through while there is anything."""
         self.verdict: Verdict = "allow"
         """The strongest so far."""
-        self._lanes: OrderedDict[tuple[str, str], Lane] = OrderedDict()
+        self._lanes: OrderedDict[tuple[str, str, str], Lane] = OrderedDict()
+        self._conversations: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        """Which branch a conversation of an agent and scope counts in."""
+        self._latest: dict[tuple[str, str], str] = {}
+        """The branch of an agent's and scope's latest conversation."""
         self._calls = 0
         self._repeat_max = 0
         self._calls_at_first: int | None = None
         self._news_after = True
         self._tokens: int | None = None
 
-    def lane(self, agent: str, scope: str) -> Lane:
-        """The lane of an agent and scope, made where there is none."""
-        key = (agent, scope)
+    def branch(self, agent: str, scope: str, conversation: str) -> str:
+        """Which of the agents of a name has a conversation: a new one, unless nobody has spoken since the last stopped.
+
+        The first has none to be told from; nor has an agent of whose conversations nobody says anything.
+        """
+        if not conversation:
+            return ""
+        who, key = (agent, scope), (agent, scope, conversation)
+        found = self._conversations.get(key)
+        if found is None:
+            found = self._latest.get(who, "")
+            last = self._lanes.get((*who, found))
+            if last is not None and last.stopped_by is None and who in self._latest:
+                found = conversation
+            self._conversations[key] = found
+            if len(self._conversations) > MAX_CONVERSATIONS:
+                self._conversations.popitem(last=False)
+        self._latest[who] = found
+        return found
+
+    def lane(self, agent: str, scope: str, branch: str, branch_id: Callable[[], str]) -> Lane:
+        """The lane of an agent and scope, made where there is none; ``branch_id`` names the numbers of a sub-agent."""
+        key = (agent, scope, branch)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(self.memory, agent, self.process_id)
+            process_id = branch_id() if branch else self.process_id
+            lane = self._lanes[key] = Lane(self.memory, agent, process_id, branch)
         else:
             self._lanes.move_to_end(key)
         return lane
 
     def surplus(self) -> Lane | None:
-        """The least recently active lane, taken out, where there are too many."""
-        return self._lanes.popitem(last=False)[1] if len(self._lanes) > MAX_LANES else None
+        """The least recently active lane, taken out, where there are too many: a sub-agent's before others."""
+        if len(self._lanes) <= MAX_LANES:
+            return None
+        newest = next(reversed(self._lanes))
+        return self._lanes.pop(next((key for key in self._lanes if key[2] and key != newest), next(iter(self._lanes))))
 
     def lanes(self) -> Iterable[Lane]:
         """All lanes, least recently active first."""

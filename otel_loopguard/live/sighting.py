@@ -40,6 +40,8 @@ class Sighting(msgspec.Struct, frozen=True):
     """The token names a model decision, not just calls that overlap in time."""
     guarded: Guarded | None = None
     """The guarded call that the context belongs to: this one, or one around it."""
+    conversation: str = ""
+    """The framework's own, by any token; empty where nobody says."""
 
     def __repr__(self) -> str:
         return f"Sighting(run_id={self.place.run_id!r}, tool={self.raw.tool!r}, span_id={self.span_id!r})"

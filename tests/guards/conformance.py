@@ -25,6 +25,7 @@ from tests.guards.script import (
     guard_for,
     process_for,
 )
+from tests.guards.side_by_side import RULES
 
 __all__ = ["CHECKS"]
 
@@ -365,6 +366,6 @@ CHECKS: tuple[Callable[..., None], ...] = (
     writes_are_never_answered_from_memory, one_tool_is_never_locked_out,
     a_write_of_unknown_outcome_is_not_sent_again, a_write_that_was_rejected_may_be_sent_again,
     a_write_under_way_is_not_sent_again, a_write_stands_once_in_a_step, doubt_turns_enforcement_off,
-    a_report_is_a_call_of_its_run, reports_have_an_end,
+    a_report_is_a_call_of_its_run, reports_have_an_end, *RULES,
 )  # fmt: skip
 """Every rule."""

@@ -115,7 +115,16 @@ def test_the_suite_sees_a_write_that_is_taken_for_rejected(monkeypatch: pytest.M
 def test_the_suite_sees_a_write_that_is_not_known_to_be_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A guard that knows ended calls alone sends the write beside itself."""
     monkeypatch.setattr(InFlight, "enter_write", lambda *_: True)
-    assert failing(load("functions.Functions")) == {"a_write_under_way_is_not_sent_again"}
+    assert failing(load("functions.Functions")) == {
+        "a_write_under_way_is_not_sent_again",
+        "a_nested_call_leaves_the_outer_one_open",
+    }
+
+
+def test_the_suite_sees_sub_agents_that_are_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard to which all agents of a name are one refuses what the third of them reads first."""
+    monkeypatch.setattr(Guard, "call_around", lambda _: None)
+    assert failing(load("functions.Functions")) == {"fresh_sub_agents_begin_anew"}
 
 
 def test_the_suite_sees_enforcement_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:

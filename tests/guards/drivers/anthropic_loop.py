@@ -65,6 +65,8 @@ class Sync:
     raises = True
     tells_rejections = True
     batches = True
+    nests = True
+    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""

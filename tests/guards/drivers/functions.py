@@ -22,6 +22,8 @@ class Functions:
     raises = True
     tells_rejections = True
     batches = False
+    nests = True
+    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
         """Call the functions in a loop."""

@@ -41,6 +41,8 @@ class Session:
     raises = False
     tells_rejections = False
     batches = False
+    nests = True
+    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""

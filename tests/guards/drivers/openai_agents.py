@@ -69,6 +69,8 @@ class Async:
     raises = False
     tells_rejections = False
     batches = True
+    nests = True
+    tells_conversations = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the runner loop."""

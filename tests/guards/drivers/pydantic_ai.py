@@ -53,6 +53,8 @@ class Async:
     raises = True
     tells_rejections = True
     batches = True
+    nests = True
+    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the agent loop."""
@@ -87,6 +89,7 @@ class Sync(Async):
     """`run_sync`."""
 
     name = "pydantic ai sync"
+    nests = False
 
     def loop(self, agent: Agent[None, str]) -> str:
         """The answer."""
