@@ -10,7 +10,7 @@ import pytest
 import otel_loopguard
 from otel_loopguard import names
 from otel_loopguard.guards import Allow, Guard, Nudge, Refuse
-from otel_loopguard.guards.functions import guarded
+from otel_loopguard.guards.functions import guarded, step
 from tests.guards.script import ANSWER, Model, Script, Tools, guard_for, process_for
 
 README = {"query": "README"}
@@ -106,6 +106,58 @@ def test_what_a_tool_asks_for_begins_anew_with_each_call_of_the_tool() -> None:
         assert [research(f"topic {place}", 1) for place in range(4)] == [["hits for README"]] * 4
         first, second = research("another", 2)
     assert (first, "[loopguard]" in second) == ("hits for README", True)
+
+
+@pytest.mark.parametrize("has_own_steps", [False, True])
+def test_what_a_tool_asks_for_is_of_no_step_around_it(*, has_own_steps: bool) -> None:
+    """A tool calls one after the other, whatever decision it is of itself, unless it says steps too."""
+    guard = guard_for(process_for())
+    search = guarded(guard, name="search")(lambda query: f"hits for {query}")
+
+    @guarded(guard)
+    def research(topic: str) -> list[str]:
+        if not has_own_steps:
+            return [search(topic) for _ in range(3)]
+        with step():
+            return [search(topic) for _ in range(3)]
+
+    with otel_loopguard.run("r1"), step():
+        said = [research("x"), [search("x"), search("x")]]
+    twin = "this step holds the same call already"
+    assert [twin in text for text in said[0]] == [False, has_own_steps, has_own_steps]
+    assert ("Not run" in said[0][2]) is True
+    assert [twin in text for text in said[1]] == [False, True]
+
+
+def test_calls_that_a_tool_makes_at_once_are_each_their_own() -> None:
+    """Coroutines of a tool that run beside each other, and functions in its threads: all counted, inside and ended."""
+    process = process_for()
+    guard = guard_for(process)
+
+    @guarded(guard)
+    async def note(text: str) -> str:
+        await asyncio.sleep(0)
+        return f"noted {text} in {guard.inside_of()}"
+
+    @guarded(guard, name="search")
+    def search(query: str) -> str:
+        return f"hits for {query} in {guard.inside_of()}"
+
+    @guarded(guard)
+    async def work(place: int) -> list[str]:
+        noted = await asyncio.gather(*(note(f"{place}.{one}") for one in range(3)))
+        found = await asyncio.gather(*(asyncio.to_thread(search, f"{place}.{one}") for one in range(3)))
+        return [*noted, *found, guard.inside_of()]
+
+    async def both() -> list[list[str]]:
+        with otel_loopguard.run("r1"):
+            return await asyncio.gather(work(1), work(2))
+
+    for place, said in enumerate(asyncio.run(both()), start=1):
+        noted = [f"noted {place}.{one} in note" for one in range(3)]
+        assert said == [*noted, *(f"hits for {place}.{one} in search" for one in range(3)), "work"]
+    assert process.live.counters.total(names.TOOL_CALLS) == 14
+    assert guard.inside_of() == ""
 
 
 def test_the_same_conversation_inside_of_its_own_call_is_the_agent_itself() -> None:
