@@ -151,7 +151,7 @@ def test_calls_that_a_tool_makes_at_once_are_each_their_own() -> None:
 
     async def both() -> list[list[str]]:
         with otel_loopguard.run("r1"):
-            return await asyncio.gather(work(1), work(2))
+            return list(await asyncio.gather(work(1), work(2)))
 
     for place, said in enumerate(asyncio.run(both()), start=1):
         noted = [f"noted {place}.{one} in note" for one in range(3)]
