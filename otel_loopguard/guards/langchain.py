@@ -30,7 +30,7 @@ try:
     from langchain.agents import AgentState
     from langchain.agents.middleware import AgentMiddleware, hook_config
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+    from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
     from langgraph.errors import GraphBubbleUp, GraphInterrupt
@@ -42,6 +42,8 @@ __all__ = ["LoopguardMiddleware", "stop_of"]
 _KNOWN: Final = 16_384
 """Messages by which conversations without a thread are known again."""
 _KEY: Final = "loopguard"
+_OURS: Final[Mapping[str, Any]] = {"response_metadata": {_KEY: "answer"}}
+"""Marks the answers that are not a tool's."""
 _NO_FIT: Final = "Error invoking tool "
 """How LangGraph begins a message in place of a tool whose arguments did not fit, so that it did not run."""
 
@@ -104,19 +106,29 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         return self.before_agent(state, runtime)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """Look at the names of the tools that the model is offered."""
+        """Look at the names of the tools that the model is offered; it reads one answer to each call."""
         self._look_at(request.tools)
-        return handler(request)
+        return handler(_answered_once(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """As `wrap_model_call`."""
         self._look_at(request.tools)
-        return await handler(request)
+        return await handler(_answered_once(request))
 
     @hook_config(can_jump_to=["end"])
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002
         """Judge the calls of the model's message."""
         messages: list[AnyMessage] = state["messages"]
+        update = self._judge(state, messages) or {}
+        gone = [RemoveMessage(id=one.id) for one in _answered_too(messages) if one.id]
+        return {**update, "messages": [*gone, *update.get("messages", [])]} if gone else update or None
+
+    @hook_config(can_jump_to=["end"])
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
+        """As `after_model`."""
+        return self.after_model(state, runtime)
+
+    def _judge(self, state: Any, messages: list[AnyMessage]) -> dict[str, Any] | None:  # noqa: ANN401
         asking = ((place, one) for place, one in reversed([*enumerate(messages)]) if isinstance(one, AIMessage))
         place, message = next(asking, (0, None))
         if message is None or not message.tool_calls:
@@ -140,11 +152,6 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
             return {"messages": answered} if answered else None
         last = AIMessage(content=judged.words, response_metadata={_KEY: _facts(self.guard.ended(judged.stop))})
         return {"messages": [*answered, last], "jump_to": "end"}
-
-    @hook_config(can_jump_to=["end"])
-    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
-        """As `after_model`."""
-        return self.after_model(state, runtime)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
         """Put around the dispatch of a call."""
@@ -304,8 +311,31 @@ def _turn_of(here: _Here, message: AnyMessage, messages: list[AnyMessage]) -> st
 def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:
     if isinstance(decision, Nudge):
         kept: Any = decision.answer if isinstance(decision.answer, list) else text_of(decision.answer)
-        return ToolMessage(_with_words(kept, decision.text), tool_call_id=call["id"], name=call["name"])
-    return ToolMessage(decision.text, tool_call_id=call["id"], name=call["name"], status="error")
+        return ToolMessage(_with_words(kept, decision.text), tool_call_id=call["id"], name=call["name"], **_OURS)
+    return ToolMessage(decision.text, tool_call_id=call["id"], name=call["name"], status="error", **_OURS)
+
+
+def _answered_too(messages: list[AnyMessage]) -> list[ToolMessage]:
+    """Our answers to calls that another answered after us, as a person who is asked all the same: that one stands."""
+    found: list[ToolMessage] = []
+    answers: dict[str, ToolMessage] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            answers = {}
+        elif isinstance(message, ToolMessage):
+            before = answers.get(message.tool_call_id)
+            if before is not None and _KEY in before.response_metadata:
+                found.append(before)
+            answers[message.tool_call_id] = message
+    return found
+
+
+def _answered_once(request: Any) -> Any:  # noqa: ANN401
+    """A request to the model without them: providers refuse two answers to one call."""
+    surplus = _answered_too(request.messages)
+    if not surplus:
+        return request
+    return request.override(messages=[one for one in request.messages if not any(one is other for other in surplus)])
 
 
 def _with_words(content: str | list[str | dict[Any, Any]], text: str) -> str | list[str | dict[Any, Any]]:

@@ -126,6 +126,45 @@ def test_a_langchain_rejection_is_no_call(*, is_first: bool) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_langchain_rejection_of_a_repeat_is_the_one_answer(*, is_first: bool, is_async: bool) -> None:
+    """The person is asked about the call that is refused too; of two answers to it the model gets theirs."""
+    need("langchain")
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langchain_core.messages import HumanMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from otel_loopguard.guards.langchain import LoopguardMiddleware
+    from tests.guards.drivers.langchain import Scripted
+
+    tools, model = Tools(), Model(Script(((REFUND,), (REFUND,), (("refund", {"order": "B2"}),))))
+    ours: Any = LoopguardMiddleware(guard_for(process_for()))
+    person: Any = HumanInTheLoopMiddleware(interrupt_on={"refund": True})
+    graph = create_agent(
+        Scripted(script=model),
+        [StructuredTool.from_function(tools.refund, name="refund")],
+        middleware=[ours, person] if is_first else [person, ours],
+        checkpointer=InMemorySaver(),
+    )
+    thread: Any = {"configurable": {"thread_id": "t1"}}
+
+    def invoke(value: Any) -> Any:  # noqa: ANN401
+        return asyncio.run(graph.ainvoke(value, thread)) if is_async else graph.invoke(value, thread)
+
+    invoke({"messages": [HumanMessage("refund A1")]})
+    for kind in ("approve", "reject", "approve"):
+        state = invoke(Command(resume={"decisions": [{"type": kind}]}))
+    answers = {one.tool_call_id: one.content for one in state["messages"] if one.type == "tool"}
+    assert len(answers) == sum(one.type == "tool" for one in state["messages"]) == len(model.heard)
+    assert model.heard == list(answers.values())
+    assert answers["call_2_0"].startswith("User rejected the tool call")
+    assert tools.ran == {"refund": 2}
+
+
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_an_openai_rejection_is_no_call(*, is_stored: bool) -> None:
     """The write that is asked for again after it runs once it is approved, also where the run was stored meanwhile."""
