@@ -165,6 +165,37 @@ def test_a_langchain_rejection_of_a_repeat_is_the_one_answer(*, is_first: bool, 
     assert tools.ran == {"refund": 2}
 
 
+def test_a_langchain_write_that_a_person_edits_is_what_ran() -> None:
+    """The write as the model asked for it may still be done once, the one as it was edited may not again."""
+    need("langchain")
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langchain_core.messages import HumanMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from otel_loopguard.guards.langchain import LoopguardMiddleware
+    from tests.guards.drivers.langchain import Scripted
+
+    process, tools = process_for(), Tools()
+    model = Model(Script(((REFUND,), (REFUND,), (("refund", {"order": "B2"}),))))
+    graph = create_agent(
+        Scripted(script=model),
+        [StructuredTool.from_function(tools.refund, name="refund")],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"refund": True}), LoopguardMiddleware(guard_for(process))],
+        checkpointer=InMemorySaver(),
+    )
+    thread: Any = {"configurable": {"thread_id": "t1"}}
+    graph.invoke({"messages": [HumanMessage("refund A1")]}, thread)
+    edit = {"type": "edit", "edited_action": {"name": "refund", "args": {"order": "B2"}}}
+    for decision in (edit, {"type": "approve"}, {"type": "approve"}):
+        graph.invoke(Command(resume={"decisions": [decision]}), thread)
+    assert [text.splitlines()[-1] for text in model.heard[:2]] == ["refunded B2", "refunded A1"]
+    assert "Not run" in model.heard[2]
+    assert (tools.ran, process.live.counters.total(names.TOOL_CALLS)) == ({"refund": 2}, 3)
+
+
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_an_openai_rejection_is_no_call(*, is_stored: bool) -> None:
     """The write that is asked for again after it runs once it is approved, also where the run was stored meanwhile."""
