@@ -199,10 +199,13 @@ class GuardedCalls:
         def is_near(one: Guarded) -> bool:
             return one.run.run_id == span.run_id or (span.trace_id != "" and one.trace_id == span.trace_id)
 
-        if call.call_id is not None:
-            for one in islice(reversed(self._by_id.get(call.call_id, ())), _NEWEST):
-                if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, span.start_ns):
-                    return one
+        same = [
+            one
+            for one in islice(reversed(self._by_id.get(call.call_id or "", ())), _NEWEST)
+            if (one is around or is_near(one)) and one.is_seen_in(call) and _may_start(one, span.start_ns)
+        ]
+        if same:  # a tool's span may give it another name, and inner agents number their calls as the outer one
+            return next((one for one in same if one.call.tool == call.tool), same[0])
         if around is not None and id(around) in self._held and (around.is_seen_in(call) or around.is_named_by(call)):
             return around
         reached = self._by_span.get(span.span_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -170,6 +171,30 @@ def test_the_same_conversation_inside_of_its_own_call_is_the_agent_itself() -> N
             with guard.inside(outer.call):
                 said.append(asked(guard, "c1"))
         assert said == ["Allow", "Nudge"]
+
+
+def test_spans_of_calls_in_each_other_are_told_apart_though_their_ids_are_equal() -> None:
+    """The agent inside of a tool numbers its calls as the one outside: each span is annotated as its own call."""
+    process = process_for()
+    guard = guard_for(process)
+
+    def call(tool: str, inner: Callable[[], None] | None = None) -> str:
+        decision = guard.before(tool, {"query": tool}, call_id="call_1", turn="t1", conversation=f"of {tool}")
+        with process.tool(tool, {"query": tool}, **{"gen_ai.tool.call.id": "call_1"}):
+            guard.reached(decision.call)
+            with guard.inside(decision.call):
+                if inner is not None:
+                    inner()
+        guard.after(decision.call, f"{tool} done")
+        guarded = decision.call.guarded
+        assert guarded is not None
+        return str(guarded.call.fingerprint)
+
+    prints: list[str] = []
+    with otel_loopguard.run("r1"):
+        outer = call("consult", lambda: prints.append(call("search")))
+    assert process.written(names.FINGERPRINT) == [*prints, outer]
+    assert process.live.counters.total(names.TOOL_CALLS) == 2
 
 
 # In a framework ---------------------------------------------------------------------------------------------------
