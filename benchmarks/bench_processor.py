@@ -2,22 +2,27 @@
 
 Not the cost of exporting: the exporter behind the batch processor throws spans away. A tool span is as an agent under
 the gen-AI conventions writes it, every call with other arguments and another result in a run that goes on, metrics and
-events on; a plain span is an HTTP client's, and a model span is shown beside them.
+events on; a plain span is an HTTP client's, and a model span is shown beside them. "The least" is a tool span with a
+processor that knows one convention and no rule: what is left of the ratio once nothing is judged.
 """
 
 from __future__ import annotations
 
+import hmac
+import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
 import _compiled  # noqa: F401 - first: the package is to come from where it says
 from _harness import Case, main
+from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Tracer
 
@@ -36,17 +41,52 @@ class Nowhere(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def tracer(*, watched: bool) -> Tracer:
-    """A tracer with a batch processor, with ours before it or not."""
+KEY = "0123456789abcdef" * 4
+CONTENT = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
+BESIDE = tuple(f"loopguard.{name}" for name in ("run.id", "key.id", "sequence", "repeat.count", "outcome", "verdict"))
+
+
+class Least(SpanProcessor):
+    """Keyed digests of sorted JSON in the place of content, as many attributes as ours, one count; nothing else."""
+
+    def __init__(self) -> None:
+        self._key = hmac.new(KEY.encode(), digestmod="sha256")
+        meter = MeterProvider([InMemoryMetricReader()]).get_meter("least")
+        self._calls = meter.create_counter("calls")
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002
+        """Take the place of `end`: what has ended cannot be written to."""
+        span.end = partial(self._end, span)  # type: ignore[method-assign]
+
+    def _end(self, span: Span, end_time: int | None = None) -> None:
+        held = span.attributes or {}
+        if "gen_ai.tool.name" in held:
+            for name in CONTENT:
+                digest = self._key.copy()
+                digest.update(json.dumps(json.loads(str(held[name])), sort_keys=True).encode())
+                span.set_attribute(f"loopguard.{name}", digest.hexdigest())
+                span.set_attribute(name, "[REDACTED]")
+            for name in BESIDE:
+                span.set_attribute(name, "allow")
+            self._calls.add(1, {"gen_ai.tool.name": "search_orders", "loopguard.outcome": "ok"})
+        del span.end
+        span.end(end_time)
+
+
+def ours() -> SpanProcessor:
+    """The processor as it is used, with metrics and events."""
+    return LoopGuardSpanProcessor(
+        Settings(key=KEY),
+        logger_provider=LoggerProvider(),
+        meter_provider=MeterProvider([InMemoryMetricReader()]),
+    )
+
+
+def tracer(watcher: SpanProcessor | None) -> Tracer:
+    """A tracer with a batch processor, and another one before it or not."""
     provider = TracerProvider()
-    if watched:
-        provider.add_span_processor(
-            LoopGuardSpanProcessor(
-                Settings(key="0123456789abcdef" * 4),
-                logger_provider=LoggerProvider(),
-                meter_provider=MeterProvider([InMemoryMetricReader()]),
-            )
-        )
+    if watcher is not None:
+        provider.add_span_processor(watcher)
     provider.add_span_processor(BatchSpanProcessor(Nowhere()))
     return provider.get_tracer("bench")
 
@@ -90,11 +130,16 @@ def model_span(using: Tracer, number: int) -> None:
         span.set_attributes({"gen_ai.usage.input_tokens": 2_000, "gen_ai.usage.output_tokens": 60})
 
 
-def case(name: str, make: Callable[[Tracer, int], None], limit: float | None) -> Case:
-    """One kind of span, with us and without us, under an agent's span that stays open."""
+def case(
+    name: str,
+    make: Callable[[Tracer, int], None],
+    limit: float | None = None,
+    watcher: Callable[[], SpanProcessor] = ours,
+) -> Case:
+    """One kind of span, with a processor and without it, under an agent's span that stays open."""
 
-    def side(*, watched: bool) -> Callable[[], object]:
-        using = tracer(watched=watched)
+    def side(held: SpanProcessor | None) -> Callable[[], object]:
+        using = tracer(held)
         numbers = count()
         agent: Any = None
 
@@ -113,14 +158,19 @@ def case(name: str, make: Callable[[Tracer, int], None], limit: float | None) ->
 
         return one
 
-    return Case(name, side(watched=True), side(watched=False), limit, SPANS)
+    return Case(name, side(watcher()), side(None), limit, SPANS)
 
 
 if __name__ == "__main__":
     sys.exit(
         main(
             "processor",
-            [case("tool", tool_span, 1.8), case("plain", plain_span, 1.15), case("model", model_span, None)],
+            [
+                case("tool", tool_span, 1.8),
+                case("plain", plain_span, 1.15),
+                case("model", model_span),
+                case("tool, the least", tool_span, watcher=Least),
+            ],
             rounds=ROUNDS,
         )
     )
