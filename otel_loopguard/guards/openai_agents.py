@@ -1,7 +1,8 @@
 """The OpenAI Agents SDK (`openai-agents` 0.9 and newer): a guarded copy of an agent.
 
 Not for hosted tools (web search, code interpreter ...): those run at the provider, who dispatches them itself. Nor for
-agents that this one hands work to: guard each of them.
+agents that this one hands work to: guard each of them. A handoff beside a stop goes through; where the stopped agent is
+handed the run back, that raises `LoopDetected`.
 
 The SDK makes a text of a tool's exception before anybody else sees it, unless the tool says
 `failure_error_function=None`. Of such a text nobody can tell whether a write took effect, so it is not sent again;

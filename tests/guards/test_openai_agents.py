@@ -30,7 +30,7 @@ from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from otel_loopguard.errors import SettingError
+from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Guard
 from otel_loopguard.guards.openai_agents import failure_seen, guard_agent, stop_of
 from tests.guards import script as scripted
@@ -262,6 +262,22 @@ def test_a_stopped_agent_may_hand_over() -> None:
     assert tools.ran == {"search": 1}
     outputs = [str(item["output"]) for item in result.to_input_list() if "output" in item]
     assert [text.startswith("[loopguard]") for text in outputs] == [False, False, True, True, False]
+
+
+def test_a_stopped_agent_that_is_handed_the_run_back_ends_it() -> None:
+    """It handed over beside the stop, and does not go on where it was."""
+    tools = Tools()
+    back = scripted.Model(Script((*[()] * 9, (("transfer_to_triage", {}),))))
+    back.turn = 9  # its calls have ids of their own
+    other: Any = Agent("other", model=Scripted(back))
+    steps = Script((*[(("search", SAME),)] * 3, (("search", SAME), ("transfer_to_other", {}))))
+    functions = [function_tool(tools.search)]
+    triage = Agent("triage", model=Scripted(scripted.Model(steps)), tools=functions, handoffs=[other])
+    guarded = guard_agent(triage, guard_for(process_for()))
+    other.handoffs.append(guarded)
+    with pytest.raises(LoopDetected) as stop:
+        Runner.run_sync(guarded, "go", run_config=QUIET)
+    assert (stop.value.agent, stop.value.count, tools.ran) == ("triage", 4, {"search": 1})
 
 
 @dataclass(frozen=True)
