@@ -130,7 +130,8 @@ class History(Calls):
         entry.stale = self._is_stale(entry, outcome)
         self.said = outcome.said
         if entry.refusal and entry.outcome != "ours":
-            self.refusals.add(entry, partial(self.worked_since, refused=entry))
+            works, answers = (partial(rule, refused=entry) for rule in (self.worked_since, self.answered_since))
+            self.refusals.add(entry, works, answers)
         self.index(entry)
         self.turns.add(entry)
         self.memory.add(entry, call)

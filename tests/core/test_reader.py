@@ -183,6 +183,22 @@ def test_structured_data_says_no_by_a_flag_or_by_a_reason_alone(result: object, 
     assert outcome(result).refusal is refused
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ({"orders": [], "request_id": "a1"}, {"orders": [], "request_id": "b2"}, True),
+        ({"orders": [], "X-Request-Id": 1}, {"orders": [], "X-Request-Id": 2}, True),
+        ({"error": {"code": 7, "trace_id": "a1"}}, {"error": {"code": 7, "trace_id": "b2"}}, True),
+        ({"spans": [{"trace_id": "a1"}]}, {"spans": [{"trace_id": "b2"}]}, False),
+        ({"request": "a1"}, {"request": "b2"}, False),
+        ({"trace_id": {"of": 1}}, {"trace_id": {"of": 2}}, False),
+    ],
+)
+def test_the_id_of_a_request_is_no_part_of_its_answer(one: object, other: object, *, equal: bool) -> None:
+    """By its name, at the top or in what stands there; in a list of what was found it is content."""
+    assert (outcome(one).fingerprint == outcome(other).fingerprint) is equal
+
+
 def test_the_owner_says_that_nothing_is_a_refusal() -> None:
     """With `refusal: none` a report of failure is a result like others."""
     assert not outcome({"success": False}, "tools: {look: {result: {refusal: none}}}").refusal

@@ -38,13 +38,20 @@ VOLATILE = [
     ("wrote /tmp/tmpab12cd/out.txt", "wrote ·/out.txt"),
     ("in /var/folders/aB/xyz9", "in /var·"),
     ("bash: line 35963: foo: command not found", "ba·: foo: command not found"),
+    ("Cell In[12], line 3", "Cell ·, line 3"),
+    ("Out [7]: 3 rows", "·: 3 rows"),
+    ("no quota (request id: req_8fA2k1)", "no quota (·)"),
+    ("X-Request-ID: 41c0-77, sent", "·, sent"),
+    ("Ray ID: 8f2a91c3d4e5f607", "·"),
+    ("trace_id=4bf92f3577b34da6 refused", "· refused"),
 ]
 CONTENT = [
     "42 % done", "57 %", "3 failed, 2 passed", "page 2 of 9", "2/9", "version 1.2.3", "$ 12.50", "21 degrees",
     "2024-05-01", "01 May 2024", "12 seats", "1024 bytes", "5 MB", "31 s left", "took 12 steps", "in 5 files",
     "after 3 tries", "in 12m 5 files", "took 5 h 3 steps",
     "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
-    "1:2", "3:1 won", "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
+    "1:2", "3:1 won", "array[12]", "the request id is missing", "a request identical to 123456",
+    "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
     "5 days ago", "/tmp/out/list.txt", "/tmp",  # noqa: S108 - texts
 ]  # fmt: skip
 
@@ -87,6 +94,24 @@ def test_lines_of_errors() -> None:
     text = 'File "<stdin>", line 12, in <module>'
     assert mask(text, "standard", error=True) == text.replace("line 12", MASK)
     assert mask("a baseline 12", "standard", error=True) == "a baseline 12"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("content_policy_violation err_8f2A91c3", "content_policy_violation ·"),
+        ("token expired, trace 4bf92f3577b34da6", "token expired, trace ·"),
+        ("evt_41c09a7f7e: no such plan", "·: no such plan"),
+        ("test_parser_2023 failed", "test_parser_2023 failed"),
+        ("no decade 20240501 in facade", "no decade 20240501 in facade"),
+        ("utf8_decode2 is deprecated", "utf8_decode2 is deprecated"),
+        ("trace_back is not defined", "trace_back is not defined"),
+    ],
+)
+def test_ids_in_errors(text: str, masked: str) -> None:
+    """Of an error, an id without a pattern is no part; a name with a number in it is, and in an answer both are."""
+    assert mask(text, "standard", error=True) == masked.replace("·", MASK)
+    assert mask(text, "standard") == text
 
 
 def test_a_long_text_is_masked_piece_by_piece() -> None:

@@ -272,6 +272,8 @@ def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
             break
         if earlier.outcome != "ok" or (earlier.informative and (earlier.refusal or not _counts_on(earlier, attempt))):
             found.append(earlier)
+        elif earlier.informative and attempt.outcome == "error":
+            break  # a hit among things that differ in a number: what fails since is another beginning
     return found
 
 

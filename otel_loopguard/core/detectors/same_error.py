@@ -18,7 +18,7 @@ Source: OpenHands' stuck detector stops at three equal pairs of action and error
 arguments were. A finish that a gate rejects more than twenty times: github.com/Synaptic-Labs-AI/PACT-Plugin/issues/296.
 
 Not flagged: errors without words, several failures of one turn (the model has not seen the first yet), different
-errors of one tool.
+errors of one tool, things that a tool does not know while it knows others of their kind.
 """
 
 from __future__ import annotations

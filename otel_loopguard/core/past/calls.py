@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from otel_loopguard.core.words import SKETCH_SIZE, counts_on, near
+from otel_loopguard.core.words import LONG_ENOUGH, SKETCH_SIZE, counts_on, near
 
 from .entry import Entry
 
@@ -174,6 +174,23 @@ class Calls:
             if entry.kind == "write" or (entry.payload and (refused.payload or not self._is_old(entry, place))):
                 return True
             if entry.tool == refused.tool and entry.outcome == "ok" and not refused.payload:
+                return True
+        return False
+
+    def answered_since(self, place: int, refused: Entry) -> bool:
+        """Whether the tool had an answer for another thing of the kind after a place: then it does not refuse them all.
+
+        Of a kind are calls as short as names and ids are, and longer ones that differ in a number; with a payload none.
+        """
+        if refused.payload or refused.key is None:
+            return False
+        is_short = refused.word_count < LONG_ENOUGH
+        for entry in reversed(self.by_tool.get(refused.tool, ())):
+            if entry.place <= place:
+                return False
+            if entry.outcome != "ok" or entry.refusal or entry.payload or entry.key in (None, refused.key):
+                continue
+            if entry.word_count < LONG_ENOUGH if is_short else counts_on(entry.words, refused.words):
                 return True
         return False
 

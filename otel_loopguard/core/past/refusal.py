@@ -37,15 +37,19 @@ class Refusals:
         """The reason for which a call was refused, where it is one of the last."""
         return next((one for one in reversed(self.held) if one.is_of(entry)), None)
 
-    def add(self, entry: Entry, works_since: Callable[[int], bool]) -> None:
-        """Take in one more refused call; ``works_since`` tells whether any work was accepted since a place."""
+    def add(self, entry: Entry, works_since: Callable[[int], bool], answers_since: Callable[[int], bool]) -> None:
+        """Take in one more refused call.
+
+        ``works_since`` tells whether any work was accepted since a place, ``answers_since`` whether the tool had an
+        answer for another thing of the kind that it was asked for.
+        """
         if entry.error is None:
             return
         reason = self.of(entry)
         answer, key = short(entry.answer) or 0, short(entry.key) or 0
         if reason is not None:
             self.held.remove(reason)
-        elsewhere = reason is not None and entry.approval and key != reason.key  # a report about something else
+        elsewhere = reason is not None and key != reason.key and (entry.approval or answers_since(reason.last))
         if reason is None or elsewhere or entry.turn - reason.turn > APART:
             reason = Reason(entry.tool, entry.error, answer, key, entry.place, entry.place, entry.turn)
         elif entry.turn > reason.turn:

@@ -11,7 +11,7 @@ from otel_loopguard.core.canonical import Unknown, encode
 from otel_loopguard.core.policy import STRICT, KeyPath, ResultRules
 from otel_loopguard.core.words import MAX_DEPTH
 
-from .volatile import mask, may_be_volatile
+from .volatile import MASK, is_id_of_request, mask, may_be_volatile
 
 __all__ = ["compared"]
 
@@ -44,10 +44,21 @@ def _masked(data: object, rules: ResultRules, levels: int, *, error: bool) -> ob
     if not levels:
         return data
     if isinstance(data, Mapping):
-        return {name: _masked(value, rules, levels - 1, error=error) for name, value in data.items()}
+        return {
+            name: MASK if _is_aside(name, value, levels, rules) else _masked(value, rules, levels - 1, error=error)
+            for name, value in data.items()
+        }
     if isinstance(data, list):
         return [_masked(value, rules, levels - 1, error=error) for value in data]
     return data
+
+
+def _is_aside(name: str, value: object, levels: int, rules: ResultRules) -> bool:
+    """Whether a member is the id of the request that was answered: at the top, or in what stands there of the error."""
+    return (
+        levels >= MAX_DEPTH - 1 and rules.volatile == "standard" and isinstance(value, (str, int))
+        and is_id_of_request(name)
+    )  # fmt: skip
 
 
 def _without(data: object, path: KeyPath) -> object:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["MASK", "mask", "may_be_volatile"]
+__all__ = ["MASK", "is_id_of_request", "mask", "may_be_volatile"]
 
 _PIECE: Final = 8192
 """Characters of a text that are looked at together, as many whole lines as fit."""
@@ -32,6 +32,12 @@ _MINUTES: Final = r":\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _MADE_UP: Final = r"(?:[\w.-]+/)*[\w.-]*(?:\d|[a-z][A-Z]|[A-Z][a-z]*[A-Z])[\w.-]*"
 _TIME: Final = r":\d\d(?<=\d:\d\d)"
+_VALUE: Final = r"[ \t]{0,2}[:=#]?[ \t]{0,2}[\"']?(?=[\w.-]*\d)[\w.-]{6,128}"
+_ID_OF: Final = {word: rf"{word}[-_ ]?id" for word in ("request", "trace", "correlation", "ray")}
+_IDS: Final = frozenset(
+    f"{before}{word}{between}id" for word in _ID_OF for between in ("", "_", "-") for before in ("", "x-", "x_")
+)
+"""Names, in lower case, under which data holds the id of the request that was answered."""
 
 
 def _any_case(word: str) -> str:
@@ -100,10 +106,22 @@ _SHAPES: Final = (
     _shape(rf"{_any_case('attempt')}(?<!\w[aA]......)[ :=#]{{0,2}}\d+\b", "attempt", r"attempt[ :=#]{0,2}\d"),
     _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", "port", r"port[ :=]{1,2}\d"),
     _shape(r"sh: line \d+(?=:)", "sh: line "),
+    _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"(?:in|out) ?\[\d"),
+    # The id of the request that was answered, told by its name.
+    _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
+    _shape(rf"(?i:\btrace[-_ ]?id){_VALUE}", "trace", _ID_OF["trace"]),
+    _shape(rf"(?i:\bcorrelation[-_ ]?id){_VALUE}", "correlation", _ID_OF["correlation"]),
+    _shape(rf"(?i:\b(?:cf[-_])?ray[-_ ]?id){_VALUE}", "ray", _ID_OF["ray"]),
 )
 """In the order in which they are masked: what may hold another stands before it."""
 
-_SHAPES_OF_ERRORS: Final = (*_SHAPES, _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"))
+_SHAPES_OF_ERRORS: Final = (
+    *_SHAPES,
+    _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"),
+    # An id without a pattern: hexadecimal, or one that says what it is the id of.
+    _shape(r"\b(?:[a-z]{2,8}_)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}\b", "", r"[0-9a-f]{8}"),
+    _shape(r"\b(?:req|err|evt|trace)_(?=[A-Za-z]*\d)[0-9A-Za-z]{6,64}\b", "_", r"(?:req|err|evt|trace)_[0-9a-z]{6}"),
+)
 
 
 def _hints(shapes: tuple[_Shape, ...]) -> dict[str, frozenset[Callable[[str], object]]]:
@@ -131,6 +149,11 @@ def _in_pieces(pattern: re.Pattern[str], text: str) -> str:
         pieces.append(pattern.sub(MASK, text[start:end]))
         start = end
     return "".join([*pieces, pattern.sub(MASK, text[start:])])
+
+
+def is_id_of_request(name: str) -> bool:
+    """Whether the member of an object is the id of the request that it answers, by its name."""
+    return name.lower() in _IDS
 
 
 def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> bool:

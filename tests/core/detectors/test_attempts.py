@@ -41,6 +41,17 @@ def test_attempts_by_turns(results: list[str], places: list[int]) -> None:
     assert run(calls).said == [(place, "nudge", "drift") for place in places]
 
 
+def test_things_that_differ_in_a_number_are_tried_in_turn() -> None:
+    """A hit among them begins them anew, in which form ever the others fail."""
+
+    def page(number: int) -> Step:
+        text = f"attendance {number}00" if number in {3, 7} else Failure("403 forbidden" if number % 2 else "404 gone")
+        return Step("fetch", {"url": f"https://site{number}.example/p"}, text)
+
+    assert kinds([page(number) for number in range(11)]) == set()
+    assert kinds([page(number + 20) for number in range(11)]) >= {"drift", "same_error"}
+
+
 def test_something_else_is_done_in_between() -> None:
     """What may have changed the world starts the attempts again, an attempt at the same does not."""
     calls = [attempt(OPTIONS[number], USAGE if number % 2 else NOTHING) for number in range(6)]

@@ -133,3 +133,19 @@ def test_reports_about_different_things() -> None:
     tests = [Step("test", {"of": name}, report) for name in ("models", "views", "forms", "urls", "admin")]
     assert run(tests).said == []
     assert [place for place, _, kind in run([tests[0], look(1), look(2)] * 4).said if kind == "same_error"] == [10]
+
+
+@pytest.mark.parametrize(
+    ("hits", "said"),
+    [
+        (set(), {"same_error"}),
+        ({3, 7, 11}, set()),
+    ],
+)
+def test_names_that_are_looked_up_one_after_the_other(hits: set[int], said: set[str]) -> None:
+    """A tool that knows some of the things it is asked for does not refuse: what it does not know is not there."""
+    missing = '{"error": "not_found", "message": "no such customer"}'
+    calls = [
+        Step("find", {"name": f"n{place}"}, f'{{"id": {place}}}' if place in hits else missing) for place in range(14)
+    ]
+    assert kinds(calls) == said
