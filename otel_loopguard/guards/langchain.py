@@ -140,7 +140,10 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         calls = [call for call in message.tool_calls if call["id"] not in answered_already]
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
         turn = _turn_of(here, message, messages)
-        judged = judge(self.guard, asked, turn=turn, run=here.run, agent=self._name(), tools=self._offered)
+        judged = judge(
+            self.guard, asked, turn=turn, run=here.run, agent=self._name(), tools=self._offered,
+            conversation=self.guard.call_around(),
+        )  # fmt: skip
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
@@ -235,8 +238,9 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn, run = _turn_of(here, message, messages), here.run
         return self.guard.before(
-            call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self._name(), tools=self._offered
-        )
+            call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self._name(), tools=self._offered,
+            conversation=self.guard.call_around(),
+        )  # fmt: skip
 
     def _signalled(self, call: Call, signal: GraphBubbleUp) -> None:
         """A tool spoke to the graph: no failure. One that waits for a person is judged anew when it is run again."""

@@ -32,6 +32,7 @@ from ._guard import Guard
 from ._mark import is_marked, mark, run_of
 from ._option import require, require_callable, require_guard
 from ._step import new_step
+from ._stopped import Stopped, stop_of
 from ._waiting import Held, Waiting
 
 try:
@@ -63,33 +64,6 @@ _FAILED: Final = "An error occurred while running the tool"
 
 _raised: Final[ContextVar[list[Exception] | None]] = ContextVar("loopguard-openai-raised", default=None)
 """Where the exceptions of the call under way are collected."""
-
-
-class Stopped(str):
-    """The final output of an agent that was stopped: the last words as text, and why in ``loop``."""
-
-    __slots__ = ("loop",)
-    loop: LoopDetected
-
-    def __new__(cls, text: str, loop: LoopDetected) -> Stopped:
-        """The words of a stop."""
-        made = super().__new__(cls, text)
-        made.loop = loop
-        return made
-
-    def __str__(self) -> str:
-        """Itself: the SDK makes a text of a final output, and what it is about must not get lost."""
-        return self
-
-    def __reduce__(self) -> tuple[type[Stopped], tuple[str, LoopDetected]]:
-        """Its parts: the SDK copies what an agent gives that is another's tool."""
-        return Stopped, (self[:], self.loop)
-
-
-def stop_of(result: Any) -> LoopDetected | None:  # noqa: ANN401 - `RunResult` or `RunResultStreaming`
-    """What stopped the agent, from the result of a run; None where it ended by itself."""
-    output = getattr(result, "final_output", None)
-    return output.loop if isinstance(output, Stopped) else None
 
 
 def failure_seen(
@@ -203,8 +177,9 @@ class _Watch(AgentHooks[Any]):
         if calls:
             run, own, conversation = _run_here(), run_of(context), mark(context)
             judged = judge(
-                self._guard, calls, turn=new_step(), run=run, agent=agent.name, tools=sorted(names), default_run=own
-            )
+                self._guard, calls, turn=new_step(), run=run, agent=agent.name, tools=sorted(names), default_run=own,
+                conversation=self._guard.call_around(),
+            )  # fmt: skip
             for call, decision in zip(calls, judged.decisions, strict=True):
                 self._waiting.put(Held(own, conversation, call.call_id, call.tool, call.arguments, decision))
             if judged.stop is not None:
@@ -227,8 +202,9 @@ class _Watch(AgentHooks[Any]):
             decision = self._held(own, call_id, tool.name, arguments)
             if decision is None:
                 decision = self._guard.before(
-                    tool.name, arguments, call_id=call_id, run=_run_here(), agent=self._name, default_run=own
-                )
+                    tool.name, arguments, call_id=call_id, run=_run_here(), agent=self._name, default_run=own,
+                    conversation=self._guard.call_around(),
+                )  # fmt: skip
             self._guard.reached(decision.call)
             if isinstance(decision, Nudge):
                 return _with_words(decision.answer, decision.text)

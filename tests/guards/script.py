@@ -171,8 +171,6 @@ class Driver(Protocol):
     """The calls of one decision are seen together, before any of them is dispatched."""
     nests: bool
     """The framework lets a tool run another conversation of this kind, in a thread with its context."""
-    tells_conversations: bool
-    """The guard is told which of the conversations inside of a guarded call a call is of; else they are one history."""
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the framework loop the model; with None there is no guard at all."""

@@ -34,8 +34,6 @@ def _elsewhere(work: Callable[[], None], *, inside: bool) -> None:
 
 def fresh_sub_agents_begin_anew(driver: Driver, make: Make = Guard) -> None:
     """Each agent that a tool starts, of one name, may read what the others read; a loop of one of them is one still."""
-    if not driver.tells_conversations:
-        return
     tools, guard = Tools(), guard_for(process_for(), make)
     scripts = [READS, READS, READS, Script.stubborn(("search", SAME)), READS]
     seen = []
@@ -70,7 +68,7 @@ def sub_agents_share_the_writes_of_the_run(driver: Driver, make: Make = Guard) -
 
 def an_agent_may_be_a_tool_of_another(driver: Driver, make: Make = Guard) -> None:
     """An agent whose tool runs another one: the inner ones begin anew, and neither counts the other's calls."""
-    if not driver.nests or not driver.tells_conversations:
+    if not driver.nests:
         return
     process = process_for()
     guard, tools, others = guard_for(process, make), Tools(), Tools()

@@ -66,7 +66,6 @@ class Sync:
     tells_rejections = True
     batches = True
     nests = True
-    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""

@@ -23,7 +23,6 @@ class Functions:
     tells_rejections = True
     batches = False
     nests = True
-    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
         """Call the functions in a loop."""

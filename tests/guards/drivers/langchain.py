@@ -51,7 +51,6 @@ class Sync:
     tells_rejections = True
     batches = True
     nests = True
-    tells_conversations = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:  # noqa: ARG002
         """Let the graph loop."""

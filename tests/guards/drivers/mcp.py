@@ -42,7 +42,6 @@ class Session:
     tells_rejections = False
     batches = False
     nests = True
-    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""

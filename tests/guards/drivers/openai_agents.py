@@ -70,7 +70,6 @@ class Async:
     tells_rejections = False
     batches = True
     nests = True
-    tells_conversations = False
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the runner loop."""

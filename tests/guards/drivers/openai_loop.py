@@ -49,7 +49,6 @@ class Chat:
     tells_rejections = True
     batches = True
     nests = True
-    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Loop until the model has no more calls."""

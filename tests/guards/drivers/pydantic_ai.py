@@ -54,7 +54,6 @@ class Async:
     tells_rejections = True
     batches = True
     nests = True
-    tells_conversations = True
 
     def run(self, script: Script, tools: Tools, guard: Guard | None, *, agent: str = "agent") -> Transcript:
         """Let the agent loop."""
