@@ -23,6 +23,8 @@ _QUOTED: Final = re.compile(
 _STRUCTURE: Final = re.compile(r"\{[^{}\n]{0,200}\}|\[[^\[\]\n]{0,200}\]")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
+_PROGRAM: Final = re.compile(r"([^\W\d_]+): ")
+"""The program that a message is of, as programs begin theirs."""
 _BLANKS: Final = re.compile(r"\s+")
 _MESSAGE_LIMIT: Final = 8192
 """Characters of a message that are compared: more is a dump, and its head tells the error."""
@@ -76,18 +78,21 @@ def message_shape(text: str, arguments: object) -> str:
     """The message with quoted parts, what stands in braces or brackets, own words and numbers masked.
 
     Structures are what the call handed over, or a list of what there is instead. Own words have four characters and
-    more.
+    more, but for the name of the program that speaks.
     """
     shape = _QUOTED.sub(MASK, text[:_MESSAGE_LIMIT])
     for _ in range(_NESTING):
         shape = _STRUCTURE.sub(MASK, shape)
-    own = {
+    words = {
         word.casefold()
         for leaf in leaves(arguments)
         if isinstance(leaf, str)
         for word in _WORD.findall(leaf[:_MESSAGE_LIMIT])
-        if len(word) >= _OWN_WORD
     }
+    program = _PROGRAM.match(shape)
+    if program is not None and program.group(1).casefold() in words:
+        shape = MASK + shape[program.end(1) :]
+    own = {word for word in words if len(word) >= _OWN_WORD}
     if own:
         shape = _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), shape)
     return _BLANKS.sub(" ", _NUMBER.sub(MASK, shape)).strip()

@@ -107,6 +107,7 @@ _SHAPES: Final = (
     _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", "port", r"port[ :=]{1,2}\d"),
     _shape(r"sh: line \d+(?=:)", "sh: line "),
     _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"(?:in|out) ?\[\d"),
+    _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
     # The id of the request that was answered, told by its name.
     _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
     _shape(rf"(?i:\btrace[-_ ]?id){_VALUE}", "trace", _ID_OF["trace"]),
