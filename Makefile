@@ -134,7 +134,7 @@ contrib:  ## find or build what can be had of the stock distribution (collector_
 .PHONY: test-collector
 test-collector: $(INSTALLED)  ## the recipes' tests with a Collector of your own (COLLECTOR=/usr/bin/otelcol-contrib)
 	@$(if $(COLLECTOR),,$(error say which: make test-collector COLLECTOR=$$(make -s contrib)))
-	COLLECTOR=$(COLLECTOR) $(BIN)/python -m pytest $(or $(ARGS),tests/collector)
+	COLLECTOR="$(COLLECTOR)" $(BIN)/python -m pytest $(or $(ARGS),tests/collector)
 
 .PHONY: dashboard
 dashboard: $(INSTALLED)  ## write collector_config/grafana/dashboard.json anew

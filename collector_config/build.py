@@ -53,7 +53,7 @@ class Distribution:
     @property
     def name(self) -> str:
         """The program's name."""
-        return self._told(r"(?m)^  name: (\S+)$", "name")
+        return self._told(r"""(?m)^  name: ["']?([\w.-]+)["']?(?:\s+#.*)?$""", "name of a program")
 
     @property
     def release(self) -> str:
@@ -63,12 +63,15 @@ class Distribution:
     @property
     def tags(self) -> str:
         """Go's build tags, separated by commas; mostly none."""
-        found = re.search(r'(?m)^  build_tags: "?([\w,]+)"?$', self.manifest.read_text(encoding="utf-8"))
+        found = re.search(r'(?m)^  build_tags: "?([\w,]+)"?$', self._text())
         return found.group(1) if found else ""
 
     @property
     def hash(self) -> str:
         """The first 16 hex digits of SHA-256 over the manifest and the stand-in, names and contents."""
+        if not STAND_IN.is_dir():
+            raise BuildError(f"`{STAND_IN}` is not there\nhint: git checkout {STAND_IN}")
+        self._text()
         found = hashlib.sha256()
         for path in [self.manifest, *sorted(path for path in STAND_IN.rglob("*") if path.is_file())]:
             content = path.read_bytes()
@@ -123,10 +126,17 @@ class Distribution:
         _tell(f"built in {time.monotonic() - start:.0f} s")
 
     def _told(self, pattern: str, what: str) -> str:
-        found = re.search(pattern, self.manifest.read_text(encoding="utf-8"))
+        found = re.search(pattern, self._text())
         if found is None:
             raise BuildError(f"`{self.manifest}` names no {what}")
         return found.group(1)
+
+    def _text(self) -> str:
+        try:
+            return self.manifest.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = "it is no UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+            raise BuildError(f"`{self.manifest}` cannot be read: {why}\nhint: git checkout {self.manifest}") from None
 
 
 def _packages(code: Path, environ: Mapping[str, str]) -> int:
@@ -167,7 +177,9 @@ def main() -> int:
         return 1
     except OSError as error:
         print(f"error: {error.strerror} - at `{error.filename}`", file=sys.stderr)
-        print("hint: builds are kept where XDG_CACHE_HOME says, else in ~/.cache; it must be writable", file=sys.stderr)
+        if str(error.filename).startswith(str(builds().parent.parent)):
+            hint = "builds are kept where XDG_CACHE_HOME says, else in ~/.cache; it must be writable"
+            print(f"hint: {hint}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         _tell("stopped; what Go has compiled so far is kept in its own cache")

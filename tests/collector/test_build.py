@@ -187,6 +187,34 @@ def test_a_manifest_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert "contrib.yaml" in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("builder.yaml", "dist:\n".encode("utf-16"), ["builder.yaml", "no UTF-8", "git checkout"]),
+        ("builder.yaml", None, ["builder.yaml", "No such file", "git checkout"]),
+        ("builder.yaml", b"dist:\n  name: ../../evil\n", ["names no name of a program"]),
+        ("builder.yaml", b"dist:\n  name: 'x' # y\n", ["names no otlpreceiver"]),
+        ("servicediscovery", None, ["servicediscovery", "is not there", "git checkout"]),
+    ],
+)
+def test_what_is_wrong_with_the_folder_is_said(
+    tmp_path: Path, name: str, content: bytes | None, words: list[str]
+) -> None:
+    """A manifest that cannot be read or names nothing, and a stand-in that is missing: by their paths."""
+    script = copy_of(tmp_path / "config")
+    changed = script.parent / name
+    if content is not None:
+        changed.write_bytes(content)
+    elif changed.is_dir():
+        shutil.rmtree(changed)
+    else:
+        changed.unlink()
+    told = Machine(tmp_path).run(script=script)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert [word for word in words if word not in told.stderr] == []
+    assert "Traceback" not in told.stderr
+
+
 def test_both_manifests_are_of_one_release() -> None:
     """What runs on one Collector is not shown by another release's."""
     releases = {

@@ -51,8 +51,10 @@ def binary() -> Path:
     named = os.environ.get("COLLECTOR")
     if named:
         found = shutil.which(named)
-        if found is None:
-            pytest.fail(f"COLLECTOR={named} is no program", pytrace=False)
+        command = [found or "false", "--version"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        if found is None or " version " not in said:
+            pytest.fail(f"COLLECTOR={named} is no OpenTelemetry Collector", pytrace=False)
         return Path(found).absolute()
     command = [sys.executable, str(RECIPES / "build.py"), "--find"]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
