@@ -101,6 +101,9 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
         ("0 rows affected", NEITHER),
         ("broken: 3 rows", NEITHER),
         ("40 pages read, nothing of them written", NEITHER),
+        ("Laptops are replaced every 4 years.", NEITHER),
+        ("A claim has to be submitted within 30 days", NEITHER),
+        ("2 files have been replaced and are valid; a backup was saved", APPROVAL),
     ],
 )
 def test_approvals(text: str, expected: Answer) -> None:

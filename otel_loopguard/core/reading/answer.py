@@ -57,6 +57,9 @@ _RECEIPT_MEMBERS: Final = 8
 _VAIN: Final = re.compile(r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)")
 """What tells of nothing, in lower case."""
 _VAIN_HINTS: Final = ("0", "no", "empty", "null")
+_GENERAL_HINTS: Final = frozenset(["are", "be", "being"])
+_GENERAL: Final = re.compile(rf"\b(?:are|be|being) (?:{'|'.join(sorted(_APPROVING))})\b")
+"""What is done as a rule, or is to be done, in lower case: a text about it has done nothing."""
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -198,6 +201,8 @@ def _says_no(lower: str, words: set[str]) -> bool:
 def _says_yes(lower: str, words: set[str]) -> bool:
     if "nothing" in words:
         return False
+    if _GENERAL_HINTS.intersection(words):
+        words = set(_WORD.findall(_GENERAL.sub("", lower)))
     return _has(lower, words, _APPROVING, _APPROVING_PHRASES) or _COUNTED.fullmatch(lower.strip()) is not None
 
 
