@@ -83,7 +83,7 @@ def runs_at(collector: Collector) -> set[str]:
 def test_values_nested_without_end_are_refused_before_they_are_read(
     tmp_path: Path, recipe: str, protocol: Protocol
 ) -> None:
-    """A request of more than 8 MiB is: one of 14 would end the process, since it is read level by level."""
+    """A request of more than 8 MiB is: one of 12 would end the process, since it is read level by level."""
     others = dict.fromkeys(["BACKEND_ENDPOINT", "GATEWAY_ENDPOINT", "DETECTOR_ENDPOINT"], "127.0.0.1:1")
     with Collector(tmp_path, recipe, **others) as collector:
         told = post(collector, request("deep", "my.notes", nested(15 * 1024 * 1024)), protocol)

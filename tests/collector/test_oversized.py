@@ -136,7 +136,7 @@ SPANS: Final[dict[str, Change]] = {
     "many events": events(900, 4_000),
     "very many events": events(100_000, 30),
     "many findings": findings(250),
-    "more findings": findings(1_000),
+    "more findings": findings(450),
     "a scope's name": lambda _s, scope, _r: setattr(scope.scope, "name", LONG),
     "a scope's version": lambda _s, scope, _r: setattr(scope.scope, "version", LONG),
     "a scope's text": lambda _s, scope, _r: scope.scope.attributes.extend(pairs({"service.name": LONG})),
