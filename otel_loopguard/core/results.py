@@ -101,9 +101,9 @@ class Results:
     def _may_keep(self, settings: ToolPolicy) -> bool:
         return may_quote(settings) if self._to_quote else may_keep(settings)
 
-    def forget(self, run_id: str) -> None:
-        """Drop what a run got: a user spoke, or it ended."""
-        for key in [one for one in self._kept if one[0] == run_id]:
+    def forget(self, run_id: str, but: str | None = None) -> None:
+        """Drop what a run got, but for one of its agents: a user spoke, it ended, or that agent changed something."""
+        for key in [one for one in self._kept if one[0] == run_id and one[1] != but]:
             self._drop(key)
 
     def _drop(self, key: ResultKey) -> None:

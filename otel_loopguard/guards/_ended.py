@@ -71,6 +71,8 @@ class Ended(Told):
             mode = self._mode or settings.mode
             if mode == "observe" or call.is_anonymous:
                 return Allow(call)
+            if settings.kind in ("write", "unknown"):
+                self._kept.changed(guarded)
             if not is_a(result, Absent):
                 has_failed = is_error or error_type is not None
                 answer = result if keep is ABSENT else ABSENT if keep is None else keep

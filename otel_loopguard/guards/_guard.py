@@ -141,8 +141,8 @@ class Guard(Ended):
             run: The framework's own run; `otel_loopguard.run()` wins over it.
             agent: The framework's own name of the agent; `otel_loopguard.run()` wins over it.
             tools: Names of all tools that the agent can call; else all that the guard knows.
-            default_run: Of the conversation, where nothing else names a run and no span is current. Without it such a
-                call is let through, and its result neither kept nor quoted: it could be anybody's.
+            default_run: Of the conversation, where nothing else names a run; else it is the current trace. Without both
+                such a call is let through, and its result neither kept nor quoted: it could be anybody's.
             conversation: The framework's own, by any token that another one does not have. A new one of an agent has a
                 history of its own, as a sub-agent's for its next task, unless the one before was stopped and no user
                 has spoken since. Without it all calls of an agent in a run are one history. Where a framework tells no
@@ -294,7 +294,7 @@ class Guard(Ended):
         context = otel_context.get_current()
         span = trace.get_current_span(context).get_span_context()
         trace_id = trace.format_trace_id(span.trace_id) if span.is_valid else ""
-        where = place(raw, trace_id=trace_id or default_run or self._own_run, surroundings=surroundings_of(context))
+        where = place(raw, trace_id=default_run or trace_id or self._own_run, surroundings=surroundings_of(context))
         return Sighting(
             raw, where, self._attributes, self._resource, trace_id, "", span if span.is_valid else None, time_ns(), 0,
             where.turn, where.turn is not None, guarded_in(context), conversation,

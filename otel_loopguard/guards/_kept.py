@@ -77,6 +77,11 @@ class Kept:
             if text and has_failed:
                 self._texts.put(_key(guarded, _tool(guarded)), text, settings, now)
 
+    def changed(self, guarded: Guarded) -> None:
+        """An agent may have changed the world: what others of its run have read is no answer any more."""
+        with self._lock:
+            self._results.forget(guarded.run.run_id, guarded.lane.who)
+
     def forget(self, run_id: str) -> None:
         """Drop what a run got: a user spoke, or it ended."""
         with self._lock:

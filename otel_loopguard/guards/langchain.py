@@ -41,6 +41,8 @@ __all__ = ["LoopguardMiddleware", "stop_of"]
 
 _KNOWN: Final = 16_384
 """Messages by which conversations without a thread are known again."""
+_LONG_ENOUGH: Final = 16
+"""Characters of a message's id that no other conversation has; LangChain's own have 36."""
 _KEY: Final = "loopguard"
 _OURS: Final[Mapping[str, Any]] = {"response_metadata": {_KEY: "answer"}}
 """Marks the answers that are not a tool's."""
@@ -86,6 +88,8 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self._waiting = Waiting()
         self._known: OrderedDict[str, str] = OrderedDict()
         """Runs of conversations without a thread, by messages of theirs."""
+        self._due: OrderedDict[tuple[str, str], tuple[str, LoopDetected]] = OrderedDict()
+        """Stops that were found when a call was dispatched, which cannot end a graph: the next message does."""
         self._offered: dict[str, None] = {}
 
     @property
@@ -96,10 +100,11 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - the seam
         """A new human message in a thread is a user message."""
         messages = state["messages"]
-        run = _thread() or self._run_of(messages)
+        conversation = f"conversation-{token_hex(8)}"
+        run = _thread() or self._run_of(messages) or conversation
         if messages and messages[-1].type == "human":
             self.guard.new_message(run)
-        return {_KEY: [run, f"conversation-{token_hex(8)}"]}
+        return {_KEY: [run, conversation]}
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """As `before_agent`."""
@@ -139,10 +144,14 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         answered_already = {one.tool_call_id for one in messages[place:] if isinstance(one, ToolMessage)}
         calls = [call for call in message.tool_calls if call["id"] not in answered_already]
         asked = [Asked(call["id"] or "", call["name"], call["args"]) for call in calls]
+        with self._lock:
+            words, stop = self._due.pop((here.run, here.conversation), ("", None))
+        if stop is not None:
+            return self._ended([_refusal(call, words) for call in calls], words, stop)
         turn = _turn_of(here, message, messages)
         judged = judge(
             self.guard, asked, turn=turn, run=here.run, agent=self._name(), tools=self._offered,
-            conversation=self.guard.call_around(),
+            conversation=self._conversation(here),
         )  # fmt: skip
         answered: list[AnyMessage] = []
         for call, decision in zip(calls, judged.decisions, strict=True):
@@ -153,7 +162,11 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
                 answered.append(_answer(call, decision))
         if judged.stop is None:
             return {"messages": answered} if answered else None
-        last = AIMessage(content=judged.words, response_metadata={_KEY: _facts(self.guard.ended(judged.stop))})
+        return self._ended(answered, judged.words, judged.stop)
+
+    def _ended(self, answered: list[AnyMessage], words: str, stop: LoopDetected) -> dict[str, Any]:
+        """The end of the graph: an answer to each call, and a last message that says why."""
+        last = AIMessage(content=words, response_metadata={_KEY: _facts(self.guard.ended(stop))})
         return {"messages": [*answered, last], "jump_to": "end"}
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401
@@ -196,6 +209,10 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         self._offered = dict.fromkeys(offered)
         self.guard.knows(*offered)
 
+    def _conversation(self, here: _Here) -> str | None:
+        """A thread is one; without one each invocation is, since nothing else tells users apart."""
+        return self.guard.call_around() or (None if _thread() else here.conversation)
+
     def _name(self) -> str | None:
         """Of the agent; one without a name that a guarded tool calls is known by that tool."""
         return self.agent or self.guard.inside_of() or None
@@ -218,7 +235,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
             return
         marks = [one.id for one in messages[:1]] + [one.id for one in messages[1:] if one.type == "human"]
         with self._lock:
-            for mark in filter(None, marks):
+            for mark in filter(_is_unique, marks):
                 self._known[mark] = here.run
                 self._known.move_to_end(mark)
             while len(self._known) > _KNOWN:
@@ -237,10 +254,16 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         messages = _messages_of(request.state)
         message = next((one for one in reversed(messages) if isinstance(one, AIMessage)), AIMessage(content=""))
         turn, run = _turn_of(here, message, messages), here.run
-        return self.guard.before(
+        decision = self.guard.before(
             call["name"], call["args"], call_id=call["id"], turn=turn, run=run, agent=self._name(), tools=self._offered,
-            conversation=self.guard.call_around(),
+            conversation=self._conversation(here),
         )  # fmt: skip
+        if isinstance(decision, Refuse) and decision.stop is not None:
+            with self._lock:
+                self._due[here.run, here.conversation] = decision.text, decision.stop
+                while len(self._due) > _KNOWN:
+                    self._due.popitem(last=False)
+        return decision
 
     def _signalled(self, call: Call, signal: GraphBubbleUp) -> None:
         """A tool spoke to the graph: no failure. One that waits for a person is judged anew when it is run again."""
@@ -294,7 +317,13 @@ def _messages_of(state: object) -> list[AnyMessage]:
 
 
 def _first(messages: list[AnyMessage]) -> str:
-    return str(messages[0].id or "") if messages else ""
+    first = messages[0].id if messages else None
+    return str(first) if _is_unique(first) else ""
+
+
+def _is_unique(message_id: str | None) -> bool:
+    """Whether an id is of one message alone; those of a frontend that numbers its messages are not."""
+    return message_id is not None and len(message_id) >= _LONG_ENOUGH
 
 
 def _thread() -> str:
@@ -316,7 +345,11 @@ def _answer(call: Mapping[str, Any], decision: Nudge | Refuse) -> ToolMessage:
     if isinstance(decision, Nudge):
         kept: Any = decision.answer if isinstance(decision.answer, list) else text_of(decision.answer)
         return ToolMessage(_with_words(kept, decision.text), tool_call_id=call["id"], name=call["name"], **_OURS)
-    return ToolMessage(decision.text, tool_call_id=call["id"], name=call["name"], status="error", **_OURS)
+    return _refusal(call, decision.text)
+
+
+def _refusal(call: Mapping[str, Any], text: str) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error", **_OURS)
 
 
 def _answered_too(messages: list[AnyMessage]) -> list[ToolMessage]:

@@ -87,14 +87,18 @@ class LoopguardCallbacks(BaseCallbackHandler):
     def on_chain_start(
         self,
         serialized: object,  # noqa: ARG002 - LangChain's
-        inputs: object,  # noqa: ARG002
+        inputs: object,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
+        metadata: Mapping[str, Any] | None = None,
         **more: object,  # noqa: ARG002
     ) -> None:
-        """Remember what is around what."""
+        """Remember what is around what; where nothing is, a message of a user begins it in a thread."""
         self.shared.root(run_id, parent_run_id)
+        thread = (metadata or {}).get("thread_id")
+        if parent_run_id is None and thread and _asks(inputs):
+            self.shared.guard.new_message(str(thread))
 
     def on_tool_start(  # noqa: PLR0913 - LangChain's
         self,
@@ -133,6 +137,16 @@ class LoopguardCallbacks(BaseCallbackHandler):
         call = self.shared.release(run_id)
         if call is not None:
             self.shared.guard.failed(call, error)
+
+
+def _asks(inputs: object) -> bool:
+    """Whether what an agent is handed ends in a message of a user."""
+    messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
+    last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
+    if isinstance(last, tuple):
+        return last[:1] in (("user",), ("human",))
+    said = last.get("role") or last.get("type") if isinstance(last, Mapping) else getattr(last, "type", "")
+    return said in ("user", "human") or isinstance(last, str)
 
 
 def _in_flight(tool: str, refused: Refuse) -> LoopDetected:

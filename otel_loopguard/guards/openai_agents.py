@@ -178,17 +178,12 @@ class _Watch(AgentHooks[Any]):
             run, own, conversation = _run_here(), run_of(context), mark(context)
             judged = judge(
                 self._guard, calls, turn=new_step(), run=run, agent=agent.name, tools=sorted(names), default_run=own,
-                conversation=self._guard.call_around(),
+                conversation=self._guard.call_around() or own,
             )  # fmt: skip
             for call, decision in zip(calls, judged.decisions, strict=True):
                 self._waiting.put(Held(own, conversation, call.call_id, call.tool, call.arguments, decision))
             if judged.stop is not None:
-                with self._lock:
-                    for call in calls:
-                        self._stops[conversation, call.call_id] = judged.stop, judged.words
-                    self._due[conversation] = judged.stop
-                    _trim(self._stops)
-                    _trim(self._due)
+                self._stop(conversation, [call.call_id for call in calls], judged.stop, judged.words)
         if self._own is not None:
             await self._own.on_llm_end(context, agent, response)
 
@@ -203,12 +198,14 @@ class _Watch(AgentHooks[Any]):
             if decision is None:
                 decision = self._guard.before(
                     tool.name, arguments, call_id=call_id, run=_run_here(), agent=self._name, default_run=own,
-                    conversation=self._guard.call_around(),
+                    conversation=self._guard.call_around() or own,
                 )  # fmt: skip
             self._guard.reached(decision.call)
             if isinstance(decision, Nudge):
                 return _with_words(decision.answer, decision.text)
             if isinstance(decision, Refuse):
+                if decision.stop is not None:
+                    self._stop(_marked(context), [call_id], decision.stop, decision.text)
                 return decision.text
             return await self._dispatch(invoke, context, arguments, decision)
 
@@ -220,6 +217,16 @@ class _Watch(AgentHooks[Any]):
         """The tools of the agent's MCP servers, guarded."""
         self._served = dict.fromkeys(tool.name for tool in tools if isinstance(tool, FunctionTool))
         return [self.wrap(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+
+    def _stop(self, conversation: str, call_ids: list[str], stop: LoopDetected, words: str) -> None:
+        """The run is to end with the answers to these calls, or before its model is asked again."""
+        with self._lock:
+            for call_id in call_ids:
+                self._stops[conversation, call_id] = stop, words
+            if conversation:
+                self._due[conversation] = stop
+            _trim(self._stops)
+            _trim(self._due)
 
     def _held(self, own: str, call_id: str, tool: str, arguments: str) -> Allow | Nudge | Refuse | None:
         """What was decided of a call; a run that was stored and has come back is known by its name alone."""
@@ -258,7 +265,7 @@ class _Watch(AgentHooks[Any]):
 
     async def final(self, context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:  # noqa: ANN401
         """End the run where the agent is stopped; else do what it does without us."""
-        conversation = mark(context) if is_marked(context) else ""  # no model was asked yet: a run that comes back
+        conversation = _marked(context)
         for result in results:
             raw: Any = getattr(result.run_item, "raw_item", None)
             call_id = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
@@ -309,6 +316,11 @@ async def _behave(behavior: Any, context: Any, results: list[FunctionToolResult]
         if behavior == "stop_on_first_tool" or (names is not None and result.tool.name in names):
             return ToolsToFinalOutputResult(is_final_output=True, final_output=result.output)
     return ToolsToFinalOutputResult(is_final_output=False)
+
+
+def _marked(context: Any) -> str:  # noqa: ANN401
+    """The conversation; empty where no model was asked yet: a run that was stored and has come back."""
+    return mark(context) if is_marked(context) else ""
 
 
 def _named_run() -> str:

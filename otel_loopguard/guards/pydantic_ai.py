@@ -47,7 +47,7 @@ _WRAPS: Final = hasattr(AbstractCapability, "get_wrapper_toolset")
 
 @contextmanager
 def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None = None) -> Iterator[None]:
-    """All runs of an agent inside are guarded.
+    """All runs of an agent are guarded that begin while the block lasts, in other threads too.
 
     A refused call is answered in its place. When the agent is to be stopped, every call of the step is answered, and
     in place of the next model request the run raises `LoopDetected`: the messages so far are whole and can go on.
@@ -61,13 +61,14 @@ def guarding(agent: Agent[Any, Any], guard: Guard, *, model: Model | str | None 
     require("agent", agent, AbstractAgent, "an `Agent` of Pydantic AI")
     require_guard(guard)
     require("model", model, (Model, str, type(None)), "a `Model`, a model's name or None")
-    _Door.open(agent)
-    token = _blocks.set((*_blocks.get(), _Block(agent, guard, model)))
+    block = _Block(agent, guard, model)
+    _Door.open(block)
+    token = _blocks.set((*_blocks.get(), block))
     try:
         yield
     finally:
         _blocks.reset(token)
-        _Door.close(agent)
+        _Door.close(block)
 
 
 def report_blocked_tool(guard: Guard) -> Tool[Any]:
@@ -97,6 +98,7 @@ class _Steps:
         self.names: dict[str, None] = {}
         """Of the tools that the framework dispatches itself."""
         self.step: _Step | None = None
+        self.has_begun = False
         self.conversation = ""
         """Of the run, as it is known at its first call: its messages may be rewritten on the way."""
 
@@ -123,6 +125,10 @@ class GuardedToolset(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """The tools inside, and their names for the guard; after a stop there are none, and the run ends."""
+        if not self.steps.has_begun:
+            self.steps.has_begun = True
+            if ctx.prompt is not None:
+                self.guard.new_message(_run_of(ctx))
         self.steps.begin(_token_of(ctx), self.guard)
         tools = await super().get_tools(ctx)
         self.guard.knows(*tools)
@@ -231,7 +237,7 @@ class _Capability(AbstractCapability[Any] if _WRAPS else AbstractCapability):  #
 class _Door:
     """An agent's own way to begin a run, in place of which this one stands while any block around the agent is open.
 
-    Only what runs inside of a block is guarded: the same agent may be run elsewhere at the same time.
+    A run that begins where no block is around, in a thread or a task of before, is guarded by the block opened last.
     """
 
     _METHODS: Final = ("iter", "realtime")
@@ -243,11 +249,12 @@ class _Door:
         self._begin: Callable[..., Any] = getattr(agent, name)
         self._is_own = name in vars(agent)
         """The application's own, of this one agent."""
-        self._blocks = 0
+        self._blocks: list[_Block] = []
 
     @classmethod
-    def open(cls, agent: AbstractAgent[Any, Any]) -> None:
+    def open(cls, block: _Block) -> None:
         """A block around an agent begins."""
+        agent = block.agent
         with cls._lock:
             for name in cls._METHODS:
                 door = vars(agent).get(name)
@@ -255,19 +262,19 @@ class _Door:
                     if not hasattr(agent, name):
                         continue
                     door = vars(agent)[name] = _Door(agent, name)
-                door._blocks += 1
+                door._blocks.append(block)
 
     @classmethod
-    def close(cls, agent: AbstractAgent[Any, Any]) -> None:
+    def close(cls, block: _Block) -> None:
         """It has ended."""
         with cls._lock:
             for name in cls._METHODS:
-                door = vars(agent).get(name)
+                door = vars(block.agent).get(name)
                 if isinstance(door, _Door):
-                    door._leave()  # noqa: SLF001
+                    door._leave(block)  # noqa: SLF001
 
-    def _leave(self) -> None:
-        self._blocks -= 1
+    def _leave(self, block: _Block) -> None:
+        self._blocks.remove(block)
         if not self._blocks and self._is_own:
             vars(self._agent)[self._name] = self._begin
         elif not self._blocks:
@@ -275,7 +282,7 @@ class _Door:
 
     def __call__(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401
         """Begin a run with what it was handed, its tools guarded by each guard whose block is around."""
-        blocks = [block for block in _blocks.get() if block.agent is self._agent]
+        blocks = [block for block in _blocks.get() if block.agent is self._agent] or self._blocks[-1:]
         for block in blocks:
             if self._name == "iter" and block.model is not None:
                 more["model"] = more.get("model") or block.model
@@ -309,12 +316,12 @@ class _Door:
 
 
 def _token_of(ctx: RunContext[Any]) -> str:
-    return f"{_run_of(ctx)}/{ctx.run_step}"
+    return f"{getattr(ctx, 'run_id', None) or _run_of(ctx)}/{ctx.run_step}"
 
 
 def _run_of(ctx: RunContext[Any]) -> str:
-    run = getattr(ctx, "run_id", None)
-    return str(run) if run else _run_of_messages(ctx.messages)
+    """The conversation: one that is handed on, with or without a new message, is the same run."""
+    return _conversation_of(ctx)
 
 
 def _conversation_of(ctx: RunContext[Any]) -> str:

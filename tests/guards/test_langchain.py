@@ -14,7 +14,7 @@ if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:
     pytest.importorskip("langchain", reason="needs `langchain`: make test-guards")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, wrap_tool_call
 from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -28,6 +28,7 @@ from tests.guards.drivers.langchain import Scripted
 from tests.guards.script import POLICY, Model, Script, Tools, guard_for, process_for
 
 SAME = {"query": "why"}
+FIRST, OTHER = "message-of-9f86d081", "message-of-60303ae2"
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 
 
@@ -141,23 +142,23 @@ def stubborn_agent(*middleware: AgentMiddleware) -> tuple[Any, Tools]:  # type: 
 def test_a_conversation_that_is_summed_up_is_the_same_run() -> None:
     """Without a thread a run is known by its first message, and goes on when that is gone; a follow-up is of it too."""
     graph, tools = stubborn_agent(Summary())
-    first = graph.invoke({"messages": [HumanMessage("go", id="m1")]})
-    assert "m1" not in {one.id for one in first["messages"]}
+    first = graph.invoke({"messages": [HumanMessage("go", id=FIRST)]})
+    assert FIRST not in {one.id for one in first["messages"]}
     second = graph.invoke({"messages": [*first["messages"], HumanMessage("go on")]})
-    assert [(stop_of(one).run_id, stop_of(one).count) for one in (first, second)] == [("m1", 4)] * 2
+    assert [(stop_of(one).run_id, stop_of(one).count) for one in (first, second)] == [(FIRST, 4)] * 2
     assert tools.ran == {"search": 2}
 
 
 def test_a_conversation_that_its_caller_trims_is_the_same_run() -> None:
     """What is left of it begins with a message that was in it."""
     graph, _ = stubborn_agent()
-    state = graph.invoke({"messages": [HumanMessage("go", id="m1")]})
-    state = graph.invoke({"messages": [*state["messages"], HumanMessage("go on", id="m2")]})
+    state = graph.invoke({"messages": [HumanMessage("go", id=FIRST)]})
+    state = graph.invoke({"messages": [*state["messages"], HumanMessage("go on", id="message-of-d4735e3a")]})
     messages = state["messages"]
-    left = messages[[one.id for one in messages].index("m2") :]
+    left = messages[[one.id for one in messages].index("message-of-d4735e3a") :]
     last = graph.invoke({"messages": [*left, HumanMessage("go on", id="m3")]})
-    other = graph.invoke({"messages": [HumanMessage("go", id="m4")]})
-    assert [stop_of(one).run_id for one in (last, other)] == ["m1", "m4"]
+    other = graph.invoke({"messages": [HumanMessage("go", id=OTHER)]})
+    assert [stop_of(one).run_id for one in (last, other)] == [FIRST, OTHER]
 
 
 # Twice ------------------------------------------------------------------------------------------------------------
@@ -197,3 +198,40 @@ def test_an_agent_that_is_guarded_by_code_and_by_a_variable_is_guarded_once() ->
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", BOTH], env=environ, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["6", "4", "6", "6"], done.stderr
+
+
+# Whose conversation it is -----------------------------------------------------------------------------------------
+
+
+def test_messages_that_a_frontend_numbers_name_no_run() -> None:
+    """Without a thread, users whose first messages have one short id share nothing."""
+    guard = LoopguardMiddleware(guard_for(process_for()))
+    heard = []
+    for user in "abcd":
+        tool = StructuredTool.from_function(lambda query, user=user: f"{query}: {user}", name="search", description="x")
+        model = Scripted(script=Model(Script(((("search", SAME),),))))
+        state = create_agent(model, [tool], middleware=[guard]).invoke({"messages": [HumanMessage("why?", id="1")]})
+        heard += [one.content for one in state["messages"] if isinstance(one, ToolMessage)]
+    assert heard == [f"why: {user}" for user in "abcd"]
+
+
+def test_a_stop_that_is_found_at_the_dispatch_ends_the_graph_after_the_next_message() -> None:
+    """Where another middleware writes other arguments, a call is judged by those, too late to end the graph at once."""
+    tools = Tools()
+
+    @wrap_tool_call
+    def add(request: Any, handler: Any) -> Any:  # noqa: ANN401
+        call = {**request.tool_call, "args": {"query": request.tool_call["args"]["query"] + " of tenant 1"}}
+        return handler(request.override(tool_call=call))
+
+    graph = create_agent(
+        Scripted(script=Model(Script.stubborn(("search", SAME), times=20))),
+        [StructuredTool.from_function(tools.search, name="search")],
+        middleware=[add, LoopguardMiddleware(guard_for(process_for()))],
+    )
+    state = graph.invoke({"messages": [HumanMessage("go")]}, {"recursion_limit": 200})
+    stop = stop_of(state)
+    assert stop is not None
+    assert (stop.tool, stop.count) == ("search", 4)
+    assert sum(isinstance(one, ToolMessage) for one in state["messages"]) == 5
+    assert tools.ran == {"search": 1}

@@ -20,6 +20,7 @@ from agents import (
     OutputGuardrailTripwireTriggered,
     RunConfig,
     Runner,
+    RunState,
     Usage,
     function_tool,
     output_guardrail,
@@ -30,6 +31,7 @@ from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as ServedTool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
+import otel_loopguard
 from otel_loopguard.errors import LoopDetected, SettingError
 from otel_loopguard.guards import Guard
 from otel_loopguard.guards.openai_agents import failure_seen, guard_agent, stop_of
@@ -336,3 +338,56 @@ def test_an_agent_is_guarded_once() -> None:
 def search(query: str) -> str:
     """It never finds more."""
     return f"2 hits for {query}"
+
+
+@pytest.mark.parametrize("is_side_by_side", [False, True])
+def test_runs_of_one_trace_have_histories_of_their_own(*, is_side_by_side: bool) -> None:
+    """Runs that a trace of the SDK is around, as in a nightly batch, are no loop of each other."""
+    tools = Tools()
+    once = Script(((("search", SAME),),))
+    guard = guard_for(process_for())
+
+    async def all_of_them() -> list[Any]:
+        with trace("nightly"):
+            agents = [
+                guard_agent(
+                    Agent("a", tools=[function_tool(tools.search)], model=Scripted(scripted.Model(once))), guard
+                )
+                for _ in range(6)
+            ]
+            runs = [Runner.run(agent, f"document {place}") for place, agent in enumerate(agents)]
+            return list(await asyncio.gather(*runs)) if is_side_by_side else [await run for run in runs]
+
+    results = asyncio.run(all_of_them())
+    assert [stop_of(result) for result in results] == [None] * 6
+    assert tools.ran == {"search": 6}
+
+
+def test_a_stop_of_a_call_that_a_person_approved_later_ends_the_run() -> None:
+    """A run that was stored is judged when it comes back: the stop ends it, and nobody is asked again."""
+    ran = Counter[str]()
+
+    @function_tool(needs_approval=True)
+    async def refund(order: str) -> str:
+        ran[order] += 1
+        raise TimeoutError
+
+    agent = guard_agent(
+        Agent("a", tools=[refund], model=Scripted(scripted.Model(Script(((("refund", {"order": "A1"}),),) * 6)))),
+        guard_for(process_for()),
+    )
+
+    async def whole() -> tuple[int, Any]:
+        result, asked = await Runner.run(agent, "go", run_config=QUIET), 0
+        while result.interruptions:
+            asked, state = asked + 1, await RunState.from_json(agent, result.to_state().to_json())
+            for one in state.get_interruptions():
+                state.approve(one)
+            result = await Runner.run(agent, state, run_config=QUIET)
+        return asked, result
+
+    with otel_loopguard.run("r1"):
+        asked, result = asyncio.run(whole())
+    stop = stop_of(result)
+    assert stop is not None
+    assert (asked, ran, stop.kind) == (2, {"A1": 1}, "indeterminate")

@@ -13,9 +13,17 @@ if "LOOPGUARD_TEST_FRAMEWORKS" not in os.environ:  # `make test-guards` sets it:
     pytest.importorskip("pydantic_ai", reason="needs `pydantic_ai`: make test-guards")
 
 from pydantic import BaseModel, ValidationError  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai import Agent, FunctionToolset, capture_run_messages
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    FunctionToolset,
+    Tool,
+    capture_run_messages,
+)
 from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 
 import otel_loopguard
 from otel_loopguard import names
@@ -148,28 +156,27 @@ def test_a_blocks_model_serves_runs_that_name_none(begin: Any) -> None:  # noqa:
     assert tools.ran == {"search": 1}
 
 
-def test_a_block_is_about_what_runs_inside() -> None:
-    """A run of the same agent beside an open block is not guarded, and after the last block the agent is as it was."""
+def test_a_block_is_about_all_runs_while_it_is_open() -> None:
+    """A run in a task or thread of before is guarded too, and after the last block the agent is as it was."""
     tools = Tools()
     agent = Agent(silent(), tools=[tools.search])
     before = dict(vars(agent))
 
-    async def beside(entered: asyncio.Event, done: asyncio.Event) -> str:
+    async def beside(entered: asyncio.Event) -> str:
         await entered.wait()
-        said = await whole(agent, model=scripted())
-        done.set()
-        return said
+        with pytest.raises(LoopDetected):
+            await whole(agent, model=scripted())
+        return await whole(agent)
 
     async def both() -> str:
-        entered, done = asyncio.Event(), asyncio.Event()
-        other = asyncio.ensure_future(beside(entered, done))
+        entered = asyncio.Event()
+        other = asyncio.ensure_future(beside(entered))
         with guarding(agent, guard_for(process_for())):
             entered.set()
-            await done.wait()
-        return await other
+            return await other
 
     assert asyncio.run(both()) == ANSWER
-    assert tools.ran == {"search": 12}
+    assert tools.ran == {"search": 1}
     assert vars(agent).keys() == before.keys()
 
 
@@ -210,3 +217,23 @@ def test_a_reply_that_does_not_fit_its_model_leaves_a_write_in_doubt() -> None:
     with pytest.raises(LoopDetected) as stop:
         asyncio.run(until_it_stops())
     assert (stop.value.kind, sent) == ("indeterminate", ["A1"])
+
+
+def test_a_conversation_that_goes_on_without_a_message_is_the_same_run() -> None:
+    """An approved write whose outcome is not known is not sent again when the conversation is resumed once more."""
+    sent: list[str] = []
+
+    def refund(order: str) -> str:
+        sent.append(order)
+        raise TimeoutError
+
+    agent = Agent(TestModel(), tools=[Tool(refund, requires_approval=True)], output_type=[str, DeferredToolRequests])
+    with guarding(agent, guard_for(process_for())):
+        asked = agent.run_sync("refund order a")
+        assert isinstance(asked.output, DeferredToolRequests)
+        approved = DeferredToolResults(approvals={one.tool_call_id: True for one in asked.output.approvals})
+        with pytest.raises(TimeoutError):
+            agent.run_sync(message_history=asked.all_messages(), deferred_tool_results=approved)
+        with pytest.raises(LoopDetected):
+            agent.run_sync(message_history=asked.all_messages(), deferred_tool_results=approved)
+    assert sent == ["a"]

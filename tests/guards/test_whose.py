@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 import otel_loopguard
 from otel_loopguard.guards import Allow, Guard, Refuse
@@ -32,6 +33,46 @@ def make_loop(kind: str, guard: Guard, user: str) -> Any:  # noqa: ANN401 - eith
     calls = ToolCalls(guard, tools)
     asked = [{"id": "c", "function": {"name": "search", "arguments": "{}"}}]
     return lambda: calls.answer(asked).messages[0]["content"]
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_conversations_in_one_trace_share_nothing(kind: str) -> None:
+    """A worker whose span is around many conversations is none of them."""
+    guard = guard_for(process_for())
+    with TracerProvider().get_tracer("worker").start_as_current_span("batch"):
+        answered = [make_loop(kind, guard, f"user {number}")() for number in range(5)]
+    assert answered == [f"secret of user {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_a_conversation_over_many_traces_is_one(kind: str) -> None:
+    """An application with a root span for each step does not hide that one step is like the other."""
+    tracer, ask = TracerProvider().get_tracer("app"), make_loop(kind, guard_for(process_for()), "a")
+    answered = []
+    for _ in range(3):
+        with tracer.start_as_current_span("step"):
+            answered.append(ask())
+    assert answered[0] == "secret of a"
+    assert ["[loopguard]" in text for text in answered] == [False, True, True]
+    assert "Not run" in answered[2]
+
+
+def test_what_another_agent_has_written_is_read_anew() -> None:
+    """A read is not answered with what was there before an agent of the same run wrote."""
+    guard, done, seen = guard_for(process_for()), list[str](), list[str]()
+    search = guarded(guard, name="search")(lambda: f"{len(done)} refunds")
+
+    @guarded(guard)
+    def refund(order: str) -> str:
+        done.append(order)
+        return "refunded"
+
+    with otel_loopguard.run("r1", agent="supervisor"):
+        for order in "abcd":
+            seen.append(search())
+            with otel_loopguard.run(None, agent="worker"):
+                refund(order)
+    assert [text.split("\n")[0] for text in seen] == ["0 refunds", "1 refunds", "2 refunds", "3 refunds"]
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])

@@ -155,3 +155,45 @@ def test_doctor_says_which_frameworks_are_guarded(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("otel_loopguard.guards.frameworks.version", nothing)
     assert [check.level for check in check_guards({**on, "LOOPGUARD_GUARD": "nudge"})] == ["warning"]
+
+
+CHAT = """
+import otel_loopguard_autoload
+otel_loopguard_autoload.LoopGuardInstrumentor().instrument()
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from tests.guards.drivers.langchain import Scripted
+from tests.guards.script import Model, Script
+
+@tool
+def search(query: str) -> str:
+    "Looks something up"
+    return "2 hits"
+
+for often in (1, 9):
+    asked = Script(((("search", {"query": "status"}),),) * often)
+    thread = {"configurable": {"thread_id": f"t{often}"}}
+    saver = InMemorySaver()
+    for turn in range(7):
+        agent = create_agent(Scripted(script=Model(asked)), [search], checkpointer=saver)
+        try:
+            agent.invoke({"messages": [("user", f"how is it now? {turn}")]}, thread)
+        except Exception as stop:
+            print(often, type(stop).__name__, turn)
+            break
+    else:
+        print(often, "answered")
+"""
+
+
+def test_a_users_message_in_a_thread_begins_anew() -> None:
+    """A chat in which each message makes one equal call is no loop; one message that makes many is."""
+    pytest.importorskip("langchain", reason="needs `langchain`: make test-guards")
+    environ = {**os.environ, "LOOPGUARD_ENABLED": "true", "LOOPGUARD_GUARD": "enforce", "OTEL_SDK_DISABLED": ""}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHAT], env=environ, capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["1 answered", "9 LoopDetected 0"], done.stderr
