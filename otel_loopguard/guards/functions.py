@@ -63,7 +63,13 @@ def guarded(
             raise SettingError(
                 f"`{function.__qualname__}` is a generator; guard a function that returns the whole result"
             )
-        tool = _Tool(guard, tool_name, inspect.signature(function), attach, _receiver(function))
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            raise SettingError(
+                f"the parameters of `{tool_name}` are not known; guard a function of your own around it"
+            ) from None
+        tool = _Tool(guard, tool_name, signature, attach, _receiver(function))
         guard.knows(tool.name)
         if inspect.iscoroutinefunction(function):
             return cast("Callable[P, R]", _coroutine(tool, function))

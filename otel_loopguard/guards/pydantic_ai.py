@@ -29,7 +29,7 @@ try:
     from pydantic_ai import Agent, RunContext, Tool
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
-    from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
+    from pydantic_ai.messages import BinaryContent, FileUrl, ModelResponse, ToolCallPart, ToolReturn
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import CombinedToolset, ToolsetTool, WrapperToolset
 except ImportError as error:
@@ -142,7 +142,7 @@ class GuardedToolset(WrapperToolset[Any]):
         decision = self._decision(name, tool_args, ctx)
         self.guard.reached(decision.call)
         if isinstance(decision, Nudge):
-            return with_words(decision.answer, decision.text)
+            return _with_words(decision.answer, decision.text)
         if isinstance(decision, Refuse):
             return decision.text
         try:
@@ -160,7 +160,7 @@ class GuardedToolset(WrapperToolset[Any]):
         after = self.guard.after(decision.call, value, keep=value if is_whole else None)
         if not isinstance(after, Nudge):
             return result
-        told = with_words(value, after.text)
+        told = _with_words(value, after.text)
         return told if wrapped is None else replace(wrapped, return_value=told)
 
     def _decision(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Allow | Nudge | Refuse:
@@ -313,6 +313,12 @@ class _Door:
                 begun: AbstractAsyncContextManager[Any] = self._begin(*args, **more)
                 run = await stack.enter_async_context(begun)
             yield run
+
+
+def _with_words(result: object, text: str) -> object:
+    """A result with words; a file is sent as one only by itself or in a list."""
+    is_file = is_a(result, BinaryContent) or is_a(result, FileUrl)
+    return [result, text] if is_file else with_words(result, text)
 
 
 def _token_of(ctx: RunContext[Any]) -> str:

@@ -211,3 +211,9 @@ def test_a_result_that_cannot_be_asked_passes() -> None:
     opened = guarded(guard_for(process_for(), mode="observe"), name="search")(lambda: closed)
     with otel_loopguard.run("r1"):
         assert opened() is closed
+
+
+def test_a_function_without_known_parameters_is_said() -> None:
+    """A built-in that does not tell its parameters cannot be guarded by itself, and the words name the way out."""
+    with pytest.raises(SettingError, match="parameters of `dict` are not known; guard a function of your own"):
+        guarded(guard_for(process_for()))(dict)

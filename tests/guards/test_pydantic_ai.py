@@ -22,7 +22,8 @@ from pydantic_ai import (
     capture_run_messages,
 )
 from pydantic_ai.agent import WrapperAgent
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 import otel_loopguard
@@ -237,3 +238,24 @@ def test_a_conversation_that_goes_on_without_a_message_is_the_same_run() -> None
         with pytest.raises(LoopDetected):
             agent.run_sync(message_history=asked.all_messages(), deferred_tool_results=approved)
     assert sent == ["a"]
+
+
+def test_a_file_stays_one_beside_words() -> None:
+    """A tool whose result is an image hands on an image when the model is told something with it."""
+    image = BinaryContent(b"x" * 30, media_type="image/png")
+
+    def ask(query: str) -> BinaryContent:  # noqa: ARG001 - the model's
+        return image
+
+    def stubborn(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        turn = sum(isinstance(one, ModelResponse) for one in messages)
+        call = ToolCallPart("ask", {"query": "why"}, tool_call_id=f"c{turn}")
+        return ModelResponse([call if turn < 4 else TextPart(ANSWER)])
+
+    agent = Agent(FunctionModel(stubborn), tools=[ask])
+    with otel_loopguard.run("r1"), guarding(agent, guard_for(process_for(), mode="nudge")):
+        messages = agent.run_sync("go").all_messages()
+    parts = [part for one in messages for part in one.parts if not isinstance(part, (ToolCallPart, TextPart))]
+    held = [part.content if isinstance(part.content, list) else [part.content] for part in parts]
+    assert sum(content.count(image) for content in held) == 4
+    assert sum("[loopguard]" in str(one) for content in held for one in content) == 1
