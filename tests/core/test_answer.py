@@ -95,6 +95,13 @@ def test_a_search_without_a_hit(text: str, nothing: bool) -> None:  # noqa: FBT0
         ("File at notes.md has been overwritten with new content.", APPROVAL),
         ("The index is up to date", APPROVAL),
         ("3 passed, then an exception", REFUSAL),
+        (
+            "bash: cannot set terminal process group (-1)\nbash: no job control in this shell\n1 passed in 0.2 s",
+            APPROVAL,
+        ),
+        ("a.py:3: FutureWarning: this will raise an error\n  frame.mean()\n40", NEITHER),
+        ("a.py:3: FutureWarning: this will raise an error", REFUSAL),
+        ("DeprecationWarning: old\nValueError: no such column", REFUSAL),
         ("INSERT 0 1", APPROVAL),
         ("UPDATE 0", NEITHER),
         ("Query OK, 2 rows affected (0.01 sec)", APPROVAL),

@@ -81,6 +81,12 @@ _NO_MATCH: Final = re.compile(
 )
 """What says that a search ran and had no hit, in lower case. A missing file is no such search."""
 _NO_MATCH_HINTS: Final = ("no ", "nothing", "none ", "not found", "0 ", "zero ")
+_ASIDE: Final = re.compile(
+    r"(?m)^(?:(?:ba|z)?sh: (?:cannot set terminal process group|no job control)\b.*|(?:stty|mesg|tput): .*"
+    r"|[^\n]{0,200}\b[a-z]{0,20}warning: .*(?:\n[ \t]+\S.*)?)(?:\n|$)"
+)
+"""Lines, in lower case, that stand before an answer and are none: of a shell without a terminal, and warnings."""
+_ASIDE_HINTS: Final = ("warning: ", "job control", "process group", "stty: ", "mesg: ", "tput: ")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
@@ -133,6 +139,8 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
             return Answer()
         text = unwrapped(text[:REFUSAL_LENGTH])[:_OPENING]
     lower = text.lower()
+    if any(hint in lower for hint in _ASIDE_HINTS):
+        lower = _ASIDE.sub("", lower).strip() or lower
     words = set(_WORD.findall(lower))
     failure = _says_no(lower, words)
     if refusals == "standard":
