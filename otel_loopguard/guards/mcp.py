@@ -11,6 +11,8 @@ from __future__ import annotations
 from secrets import token_hex
 from typing import Any, Final
 
+from opentelemetry import trace
+
 from otel_loopguard.core.explain import REPORT_BLOCKED
 from otel_loopguard.errors import MissingExtraError
 
@@ -99,7 +101,8 @@ class GuardedSession:
         is_report = self._reports and name == REPORT_BLOCKED
         decision = guard.before(
             name if is_report else self._prefix + name, arguments or {}, turn=current_step(), run=self._given_run,
-            agent=self._agent, default_run=self._own_run, conversation=guard.call_around(),
+            agent=self._agent, default_run=None if _is_traced() else self._own_run,
+            conversation=guard.call_around() or self._own_run,
         )  # fmt: skip
         if isinstance(decision, Nudge):
             kept = decision.answer or _dumped(_result([], failed=False))
@@ -124,6 +127,11 @@ class GuardedSession:
         message = text_of(value) if failed else None
         after = guard.after(decision.call, value, is_error=failed, error_message=message, keep=_dumped(result))
         return _with_words(result, after.text) if isinstance(after, Nudge) else result
+
+
+def _is_traced() -> bool:
+    """Whether a trace tells conversations apart: one session often serves many."""
+    return trace.get_current_span().get_span_context().is_valid
 
 
 def _failed(result: CallToolResult) -> bool:

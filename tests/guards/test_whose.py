@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -55,6 +56,31 @@ def test_a_conversation_over_many_traces_is_one(kind: str) -> None:
     assert answered[0] == "secret of a"
     assert ["[loopguard]" in text for text in answered] == [False, True, True]
     assert "Not run" in answered[2]
+
+
+@pytest.mark.parametrize("is_one_session", [False, True])
+def test_sessions_and_traces_tell_conversations_apart(*, is_one_session: bool) -> None:
+    """Of MCP, each session in one trace is a conversation, and each trace over one session."""
+    pytest.importorskip("mcp", reason="needs `mcp`: make test-guards")
+    from mcp.types import CallToolResult, TextContent
+
+    from otel_loopguard.guards.mcp import GuardedSession
+
+    tracer, guard = TracerProvider().get_tracer("server"), guard_for(process_for())
+    users = iter("abcde")
+
+    class Server:
+        async def call_tool(self, name: str, arguments: object) -> CallToolResult:  # noqa: ARG002 - the session's own
+            return CallToolResult(content=[TextContent(type="text", text=f"secret of {next(users)}")])
+
+    session = GuardedSession(Server(), guard)
+    heard = []
+    with tracer.start_as_current_span("batch") if not is_one_session else nullcontext():
+        for _ in range(5):
+            session = session if is_one_session else GuardedSession(Server(), guard)
+            with tracer.start_as_current_span("request") if is_one_session else nullcontext():
+                heard.append(asyncio.run(session.call_tool("search", {})).content[0].text)
+    assert heard == [f"secret of {user}" for user in "abcde"]
 
 
 def test_what_another_agent_has_written_is_read_anew() -> None:
