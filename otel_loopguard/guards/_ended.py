@@ -56,11 +56,13 @@ class Ended(Told):
         error_type: str | None = None,
         error_message: str | None = None,
         keep: object = ABSENT,
+        is_read: bool = True,
     ) -> Allow | Nudge:
         """A dispatched call has ended with a result (`ABSENT`: none is known). What the model is to be told with it.
 
         ``keep`` is what equal reads are answered with, where that is more than what the model reads: plain data, or
-        None where it cannot be given again as a whole.
+        None where it cannot be given again as a whole. ``is_read``: the model reads the result; else that is only
+        compared, and neither given again nor quoted.
         """
         guarded = call.guarded
         if guarded is None:
@@ -73,7 +75,7 @@ class Ended(Told):
                 return Allow(call)
             if settings.kind in ("write", "unknown"):
                 self._kept.changed(guarded)
-            if not is_a(result, Absent):
+            if is_read and not is_a(result, Absent):
                 has_failed = is_error or error_type is not None
                 answer = result if keep is ABSENT else ABSENT if keep is None else keep
                 self._keep(guarded, settings, result, ABSENT if has_failed else answer, has_failed=has_failed)

@@ -26,8 +26,12 @@ class Held(NamedTuple):
     """The conversation inside of the run: agents that work side by side may number their calls alike."""
     call_id: str
     tool: str
-    arguments: object
     decision: Allow | Nudge | Refuse
+
+    @property
+    def arguments(self) -> object:
+        """Those that the call holds until it ends; nothing else does."""
+        return self.decision.call.arguments
 
 
 class Waiting:

@@ -70,7 +70,8 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
 
     A stop answers every call of the message, adds a last message of the agent's and ends the graph; `stop_of` finds
     it in the result. The run is the one that `otel_loopguard.run()` names, else the thread, else the conversation: by
-    its first message, also where that is trimmed away or summed up later.
+    its first message, also where that is trimmed away or summed up later. Without a thread each invocation has a
+    history of its own, and is a run of its own where the ids of messages are too short to be of one conversation.
     """
 
     state_schema = _State
@@ -157,7 +158,7 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         for call, decision in zip(calls, judged.decisions, strict=True):
             if isinstance(decision, Allow):
                 key = here.run, here.conversation, call["id"] or "", call["name"]
-                self._waiting.put(Held(*key, call["args"], decision))
+                self._waiting.put(Held(*key, decision))
             else:
                 answered.append(_answer(call, decision))
         if judged.stop is None:
@@ -270,13 +271,13 @@ class LoopguardMiddleware(AgentMiddleware):  # type: ignore[type-arg]
         if isinstance(signal, GraphInterrupt):
             self.guard.withdraw(call)
         else:
-            self.guard.after(call, effects_of(signal.args[0]) if signal.args else ABSENT, keep=None)
+            self.guard.after(call, effects_of(signal.args[0]) if signal.args else ABSENT, is_read=False)
 
     def _finish(self, call: Call, request: Any, result: Any) -> Any:  # noqa: ANN401
         """Tell the guard what came back, and put its words to it."""
         answer = answer_in(result, request.tool_call["id"])
         if answer is None:  # nothing that the model reads, so no words go with it
-            self.guard.after(call, effects_of(result), keep=None)
+            self.guard.after(call, effects_of(result), is_read=False)
             return result
         failed, content = answer.status == "error", answer.content
         is_whole = answer is result and answer.artifact is None

@@ -181,7 +181,7 @@ class _Watch(AgentHooks[Any]):
                 conversation=self._guard.call_around() or own,
             )  # fmt: skip
             for call, decision in zip(calls, judged.decisions, strict=True):
-                self._waiting.put(Held(own, conversation, call.call_id, call.tool, call.arguments, decision))
+                self._waiting.put(Held(own, conversation, call.call_id, call.tool, decision))
             if judged.stop is not None:
                 self._stop(conversation, [call.call_id for call in calls], judged.stop, judged.words)
         if self._own is not None:

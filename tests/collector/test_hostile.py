@@ -14,25 +14,12 @@ import pytest
 from tests.collector.conftest import Gateway
 from tests.support.collector import Collector, Protocol, send_grpc, until
 from tests.support.spans import logs, raw, traces
+from tests.support.wire import sized, varint
 
 RECIPES: Final = ["agent.yaml", "gateway.yaml", "loadbalancing.yaml", "tail_sampling.yaml", "metrics.yaml"]
 TRACES: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 AT_MOST: Final = 8 * 1024 * 1024
 MARK: Final = "MARK"
-
-
-def sized(tag: bytes, body: bytes) -> bytes:
-    """A field of a protobuf message that has a length."""
-    return tag + varint(len(body)) + body
-
-
-def varint(number: int) -> bytes:
-    """A number as protobuf writes it."""
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*found, number])
 
 
 def nested(bytes_at_least: int) -> bytes:

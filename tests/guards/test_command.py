@@ -18,7 +18,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.types import Command
 
+import otel_loopguard
 from otel_loopguard.core.call import ABSENT
+from otel_loopguard.guards import Refuse
 from otel_loopguard.guards._command import answer_in, effects_of, with_answer
 from otel_loopguard.guards.langchain import LoopguardMiddleware, stop_of
 from tests.guards.drivers.langchain import Scripted
@@ -130,6 +132,19 @@ def test_a_command_that_cannot_be_printed_is_no_error() -> None:
     around: list[Any] = []
     around.append(around)
     assert effects_of(Command(update={"seen": around})) is ABSENT
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_no_model_has_read_is_not_quoted(*, is_read: bool) -> None:
+    """What a command does to the state is compared, and stays between the tool and the graph."""
+    guard = guard_for(process_for())
+    with otel_loopguard.run("r1"):
+        for turn in range(4):
+            call = guard.before("ask", {"query": "why"}, turn=f"t{turn}").call
+            guard.after(call, "the state is 4711", is_read=is_read)
+        refused = guard.before("ask", {"query": "why"}, turn="t4")
+    assert isinstance(refused, Refuse)
+    assert ("4711" in refused.text) is is_read
 
 
 CALLBACKS = """

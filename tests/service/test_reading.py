@@ -22,6 +22,7 @@ from otel_loopguard.stream.otlp import trace_records
 from otel_loopguard.stream.reader import RecordReader
 from otel_loopguard.stream.trace import placed_alone
 from tests.support.spans import annotated, logs, raw, span, traces
+from tests.support.wire import sized
 
 KEYS = Keyring(SecretKey(b"k" * 32, "k1"))
 SPANS = [
@@ -118,16 +119,8 @@ EMPTY_EVENTS = b"\x5a\x00"
 def nested(depth: int, field: bytes, body: bytes) -> bytes:
     """Bytes of a message in so many others."""
     for _ in range(depth):
-        body = field + _varint(len(body)) + body
+        body = sized(field, body)
     return body
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*found, number])
 
 
 def flood_of_events() -> Request:
