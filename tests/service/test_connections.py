@@ -69,6 +69,12 @@ def test_ten_thousand_connections(tmp_path: Path, room: int, protocol: str) -> N
         assert served()
         before, memory = files(process), megabytes(process)
         held: list[socket.socket] = []
+
+        def close() -> None:
+            for client in held:
+                client.close()
+
+        stack.callback(close)  # where it fails too: the next test needs the files
         peak = 0
         for attempt in range(ATTEMPTS):
             if len(held) == room:
@@ -80,11 +86,11 @@ def test_ten_thousand_connections(tmp_path: Path, room: int, protocol: str) -> N
             if attempt % 500 == 0:
                 assert served()
                 peak = max(peak, files(process))
-        assert peak - before <= MOST + 2 * BACKLOG
+        # The loop takes in a backlog at each turn, and what is too many is closed three turns after that.
+        assert peak - before <= MOST + 4 * BACKLOG
         server.until(lambda: files(process) - before <= MOST)
         assert megabytes(process) - memory < 64
-        for client in held:
-            client.close()
+        close()
         server.until(lambda: files(process) <= before)
         server.send(BODY)
         assert served()
