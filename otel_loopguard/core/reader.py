@@ -8,18 +8,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ToolPolicy
-from .reading.answer import REFUSAL_LENGTH, finds_nothing, is_receipt, is_wordless, read_answer, tells, unwrapped
+from .reading.answer import (
+    REFUSAL_LENGTH,
+    Answer,
+    finds_nothing,
+    is_receipt,
+    is_wordless,
+    read_answer,
+    tells,
+    unwrapped,
+)  # fmt: skip
 from .reading.category import category_of, is_category
 from .reading.command import works_in_silence
 from .reading.comparison import compared
 from .reading.fault import is_fault
-from .reading.message import message_key, message_shape
+from .reading.message import message_key, message_shape, unquoted
 from .reading.nothing import is_nothing
 from .reading.progress import at_path, items_at, measure_of
 from .reading.volatile import MASK, mask
@@ -134,6 +143,17 @@ def _own(arguments: object) -> object:
     return None if isinstance(loaded, Unknown) else _in_order(loaded, _parsed(arguments))
 
 
+def _read_answer(
+    text: str, refusals: Literal["standard", "none"] | tuple[str, ...], arguments: object, *, payload: bool
+) -> Answer:
+    """What an unflagged text comes to; no word that it quotes of the call is one of the tool's."""
+    answer = read_answer(text, refusals, payload=payload)
+    if not answer.refusal:
+        return answer
+    rest = unquoted(text, _own(arguments))
+    return answer if rest == text else read_answer(rest, refusals, payload=payload)
+
+
 _CUT: Final = (Unknown("truncated"), Unknown("truncated"))
 
 
@@ -220,7 +240,7 @@ class CallReader:
         is_empty = is_nothing(data)
         refusal, approval = is_error, False
         if isinstance(data, str) and not is_error and not (is_empty and rules.refusal == "standard"):
-            refusal, approval = read_answer(data, rules.refusal, payload=payload)
+            refusal, approval = _read_answer(data, rules.refusal, arguments, payload=payload)
         elif isinstance(data, dict) and not is_error and rules.refusal == "standard" and _is_short(encoded):
             refusal = is_fault(data)
         if not refusal and is_empty:

@@ -27,10 +27,19 @@ NEITHER = Answer()
         ("42 rows in orders", NEITHER),
         ("knot, notice, nobody, mirror", NEITHER),
         ("", NEITHER),
+        ("File created successfully at: /repo/reproduce_error.py", APPROVAL),
+        ("error.log\nsrc/missing/invalid.txt\nC:\\errors\\wrong", NEITHER),
+        ("tests/test_errors.py::test_invalid_input ok, 2 passed", APPROVAL),
+        ("test_fail_fast and missing_test ran", NEITHER),
+        ("cannot open /repo/errors.py", REFUSAL),
+        ("http://example.org/errors/404 was not reached", REFUSAL),
+        ("sqlalchemy.exc.OperationalError: locked", REFUSAL),
     ],
 )
 def test_words_of_refusal(text: str, expected: Answer) -> None:
-    """A text says no by a closed list of whole words, whatever their case, or by the name of an error's class."""
+    """A text says no by a closed list of whole words, whatever their case, or by the name of an error's class; names of
+    files, pages and tests say nothing.
+    """
     assert read_answer(text, "standard") == expected
 
 

@@ -199,6 +199,22 @@ def test_the_id_of_a_request_is_no_part_of_its_answer(one: object, other: object
     assert (outcome(one).fingerprint == outcome(other).fingerprint) is equal
 
 
+@pytest.mark.parametrize(
+    ("query", "result", "refused"),
+    [
+        ("error handling", "2 pages for 'error handling': Results, Exits", False),
+        ("not", "not: 14 lines", False),
+        ("error handling", "error handling: no such page", True),
+        ("error", "errors in line 4", True),
+    ],
+)
+def test_a_word_of_the_call_is_none_of_the_tool(query: str, result: str, *, refused: bool) -> None:
+    """What an answer quotes of the call's own values says neither yes nor no."""
+    reader = CallReader(parse_policy("{}"), KEYS)
+    arguments = {"query": query}
+    assert reader.outcome(reader.call("search", arguments), arguments, result).refusal is refused
+
+
 def test_the_owner_says_that_nothing_is_a_refusal() -> None:
     """With `refusal: none` a report of failure is a result like others."""
     assert not outcome({"success": False}, "tools: {look: {result: {refusal: none}}}").refusal

@@ -87,6 +87,13 @@ _ASIDE: Final = re.compile(
 )
 """Lines, in lower case, that stand before an answer and are none: of a shell without a terminal, and warnings."""
 _ASIDE_HINTS: Final = ("warning: ", "job control", "process group", "stty: ", "mesg: ", "tput: ")
+_NAME: Final = re.compile(
+    r"(?:[\w.+~-]*/)+[\w.+-]*|\b[a-z]:\\\S+|::\w+|\btest_\w+|\b\w+_test\b"
+    r"|\b[\w-]+\.(?:py|ipynb|[jt]sx?|java|kt|c|h|cc|cpp|hpp|cs|rs|go|rb|php|sh|sql|txt|md|rst|log|json|ya?ml|toml|ini"
+    r"|cfg|lock|csv|tsv|xml|html?|css|pdf|png|jpe?g|patch|diff)\b"
+)
+"""Names of files, of pages and of tests, in lower case: `reproduce_error.py` says nothing of a failure."""
+_NAME_HINTS: Final = ("/", ".", ":\\", "test")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
@@ -130,9 +137,9 @@ def finds_nothing(text: str) -> bool:
 def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False) -> Answer:
     """Read an unflagged text; ``refusals``: the policy's list of what is one.
 
-    A search that found nothing is no refusal, and neither is a report that nothing failed. A long text is a refusal
-    only as the answer to a ``payload``, and only if it opens with the no: what was handed over was not taken, and the
-    rest is the reason.
+    A search that found nothing is no refusal, and neither is a report that nothing failed; names say nothing. A long
+    text is a refusal only as the answer to a ``payload``, and only if it opens with the no: what was handed over was
+    not taken, and the rest is the reason.
     """
     if len(text) > REFUSAL_LENGTH:
         if not payload:
@@ -141,6 +148,8 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
     lower = text.lower()
     if any(hint in lower for hint in _ASIDE_HINTS):
         lower = _ASIDE.sub("", lower).strip() or lower
+    if any(hint in lower for hint in _NAME_HINTS):
+        lower = _NAME.sub(" ", lower)
     words = set(_WORD.findall(lower))
     failure = _says_no(lower, words)
     if refusals == "standard":

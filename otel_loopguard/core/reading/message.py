@@ -14,7 +14,7 @@ from otel_loopguard.core.words import leaves
 
 from .volatile import MASK, mask
 
-__all__ = ["message_key", "message_shape"]
+__all__ = ["message_key", "message_shape", "unquoted"]
 
 _QUOTED: Final = re.compile(
     r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{1,200}`"
@@ -66,6 +66,11 @@ def _without(text: str, echoes: list[str]) -> str:
         right = r"(?!\w)" if echo[-1].isalnum() or echo[-1] == "_" else ""
         text = re.sub(left + re.escape(echo) + right, MASK, text)
     return text
+
+
+def unquoted(text: str, arguments: object) -> str:
+    """The text without what it quotes of the call's own argument values."""
+    return _without(text, _echoes(text, arguments))
 
 
 def message_key(text: str, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]) -> str:
