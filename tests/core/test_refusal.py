@@ -47,6 +47,19 @@ def test_four_in_vain_are_the_measure() -> None:
     assert weights(held) == [(3, 13)]
 
 
+def test_slips_are_light_where_other_work_goes_through() -> None:
+    """A refusal that quotes another text than the last one weighs little, once any work was accepted."""
+    olds = ("def one(self, step):", "import os and sys too", "for each in the list:")
+    other, same = (
+        [Step("edit", {"path": "a.py", "old": old, "new": "a = 1"}, Failure(f"`{old}` is not there")) for old in texts]
+        for texts in (olds, [olds[0]] * 3)
+    )
+    work = Step("edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"}, "The file was edited")
+    assert weights(run(other).history) == [(3, 21)]
+    assert weights(run([other[0], work, *other[1:]]).history) == [(3, 7 + 3 + 3)]
+    assert weights(run([same[0], work, *same[1:]]).history) == [(3, 7 + 3 + 7)]
+
+
 def test_a_user_message_forgets_them() -> None:
     """After a user message everything starts anew."""
     spoken = Step("finish", {"answer": 1}, Failure("cannot finish: no title"), user_message=True)

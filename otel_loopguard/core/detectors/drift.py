@@ -34,7 +34,7 @@ from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.reason import IN_VAIN
-from otel_loopguard.core.past.refusal import AFTER_WORK, MEASURE
+from otel_loopguard.core.past.refusal import LIGHT, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.words import LONG_ENOUGH, asks_anew, counts_on, each_its_own, fills_a_form, near
 
@@ -119,7 +119,7 @@ class Drift:
             if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
                 continue
             if _is_near(earlier, entry) and (entry.refusal or not _counts_on(earlier, entry)):
-                weight += AFTER_WORK if _new_between(history, earlier, found[-1]) else IN_VAIN
+                weight += LIGHT if _new_between(history, earlier, found[-1]) else IN_VAIN
                 found.append(earlier)
         measure = max(MEASURE, IN_VAIN * moment.settings.drift.nudge) if moment.outcome.hitless else MEASURE
         if weight < measure or len({one.key for one in found}) < 2:  # noqa: PLR2004

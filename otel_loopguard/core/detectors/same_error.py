@@ -11,8 +11,9 @@ Beside it, a tool that refuses for one reason, flagged as an error or not, whate
 after accepted work weighs less than half of one in vain, and the nudge comes with the weight of four in vain (with the
 eighth, then, where work went on each time). Finish tools and dead shells are like that: refused many times, with long
 work in between. A payload that says nearly what the same tool took before the last refusal is no work in this sense,
-unless it is a payload that is refused: near-equal fixes that fail alike are in vain. The very same payload refused for
-the third time with nothing accepted in between is enough, too.
+unless it is a payload that is refused: near-equal fixes that fail alike are in vain. As little weighs a refusal that
+quotes another text than the one before, once any work was accepted: edits that miss now and then are slips. The very
+same payload refused for the third time with nothing accepted in between is enough, too.
 
 Source: OpenHands' stuck detector stops at three equal pairs of action and error; the message counts here whatever the
 arguments were. A finish that a gate rejects more than twenty times: github.com/Synaptic-Labs-AI/PACT-Plugin/issues/296.

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from otel_loopguard.core.tag import short
+from otel_loopguard.core.words import LONG_ENOUGH
 
 from .entry import Entry
 
@@ -43,3 +44,12 @@ class Reason(msgspec.Struct, gc=False, eq=False):
         if not entry.refusal or entry.tool != self.tool:
             return False
         return entry.error == self.error or short(entry.answer) == self.answer
+
+    def quotes_another(self, entry: Entry) -> bool:
+        """Whether one more refusal is of another thing than the last was, by its own words.
+
+        It quotes what was handed over, a text and no short answer, so that both message and call differ from the last:
+        edits whose targets are not found, each in another place.
+        """
+        differs = short(entry.answer) != self.answer and short(entry.key) != self.key
+        return differs and entry.word_count >= LONG_ENOUGH

@@ -13,15 +13,17 @@ from otel_loopguard.core.tag import short
 from .entry import Entry
 from .reason import IN_VAIN, Reason
 
-__all__ = ["APART", "MEASURE", "REASON_LIMIT", "Reason", "Refusals"]
+__all__ = ["APART", "LIGHT", "MEASURE", "REASON_LIMIT", "Reason", "Refusals"]
 
 REASON_LIMIT: Final = 8
 APART: Final = 15
 """Turns between two refusals that still belong together."""
-AFTER_WORK: Final = 3
+LIGHT: Final = 3
+"""Weight of a refusal after accepted work, or of another thing where other work went through: another try was
+justified."""
 MEASURE: Final = 4 * IN_VAIN
-"""Weight of four refusals between which nothing was accepted. After accepted work another try is justified and weighs
-less than half: seven of those after the first make up the same."""
+"""Weight of four refusals between which nothing was accepted. Light ones weigh less than half: seven of those after the
+first make up the same."""
 
 
 class Refusals:
@@ -54,9 +56,10 @@ class Refusals:
             reason = Reason(entry.tool, entry.error, answer, key, entry.place, entry.place, entry.turn)
         elif entry.turn > reason.turn:
             worked = works_since(reason.last)
+            is_slip = reason.quotes_another(entry) and works_since(reason.first)
             reason.equal = reason.equal + 1 if key and key == reason.key and not worked else 1
             reason.count += 1
-            reason.weight += AFTER_WORK if worked else IN_VAIN
+            reason.weight += LIGHT if worked or is_slip else IN_VAIN
             reason.error, reason.answer, reason.key = entry.error, answer, key
             reason.last, reason.turn = entry.place, entry.turn
         self.put(reason)
