@@ -181,6 +181,7 @@ class History(Calls):
             entry.times = self.outcomes.add(call, answer, 0 if twin else 1)
         if is_ours:
             return
+        unseen = unseen and not self._is_told(entry, outcome)
         entry.fresh = unseen
         if outcome.state is not None:
             entry.fresh = self.seen.add(tag_of(number_of(outcome.state)))
@@ -190,15 +191,21 @@ class History(Calls):
             return
         if entry.thought or entry.kind == "poll" or entry.handoff:
             return
-        happened = entry.outcome in ("ok", "empty")
+        happened = entry.outcome in ("ok", "empty") and not entry.refusal
         if entry.key is None:
             entry.resets = entry.kind in ("write", "unknown") and (happened or entry.outcome == "missing")
         elif entry.kind == "write":
             entry.resets = happened
         elif entry.kind == "unknown":
-            entry.resets = happened and first_time
+            entry.resets = happened and first_time and not outcome.hitless
         else:
             entry.news = first_time and unseen and entry.succeeded
+
+    def _is_told(self, entry: Entry, outcome: Outcome) -> bool:
+        """Whether the tool has said no, or that it found nothing, in these words already, whatever it quoted then."""
+        if entry.refusal:
+            return entry.error is not None and any(one.error == entry.error for one in self.by_tool.get(entry.tool, ()))
+        return outcome.hitless and any(one.shape == entry.shape for one in self.by_tool.get(entry.tool, ()))
 
     def _link(self, entry: Entry, outcome: Outcome, window: int) -> None:
         """Whether the call continues the streak of its key."""

@@ -31,6 +31,7 @@ NEITHER = Answer()
         ("error.log\nsrc/missing/invalid.txt\nC:\\errors\\wrong", NEITHER),
         ("tests/test_errors.py::test_invalid_input ok, 2 passed", APPROVAL),
         ("test_fail_fast and missing_test ran", NEITHER),
+        ("[('id', b'int', 'NO', 'PRI', None, ''), ('name', b'text', 'YES', '', None, '')]", NEITHER),
         ("cannot open /repo/errors.py", REFUSAL),
         ("http://example.org/errors/404 was not reached", REFUSAL),
         ("sqlalchemy.exc.OperationalError: locked", REFUSAL),

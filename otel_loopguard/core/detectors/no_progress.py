@@ -1,7 +1,8 @@
 """A run that goes on without anything new, whichever tools it uses.
 
 Two rules, both nudges: so many turns in a row that brought neither a result never seen in the run, nor a successful
-change, nor a poll within its budget (where the application reports its own state, that alone decides); and one call
+change, nor a poll within its budget (where the application reports its own state, that alone decides; a tool that says
+no, or that it found nothing, in words that differ in what they quote of the call, has said nothing new); and one call
 with one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any
 effect on the run are worth a word.
 

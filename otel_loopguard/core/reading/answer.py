@@ -93,6 +93,8 @@ _NAME: Final = re.compile(
     r"|cfg|lock|csv|tsv|xml|html?|css|pdf|png|jpe?g|patch|diff)\b"
 )
 """Names of files, of pages and of tests, in lower case: `reproduce_error.py` says nothing of a failure."""
+_ROWS: Final = re.compile(r"\s*[\[(]\s*[\[(].*[\])]\s*\Z", re.DOTALL)
+"""Rows as a database's driver prints them: a NO in a column is no word of the tool."""
 _NAME_HINTS: Final = ("/", ".", ":\\", "test")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
@@ -137,14 +139,16 @@ def finds_nothing(text: str) -> bool:
 def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False) -> Answer:
     """Read an unflagged text; ``refusals``: the policy's list of what is one.
 
-    A search that found nothing is no refusal, and neither is a report that nothing failed; names say nothing. A long
-    text is a refusal only as the answer to a ``payload``, and only if it opens with the no: what was handed over was
-    not taken, and the rest is the reason.
+    A search that found nothing is no refusal, and neither is a report that nothing failed; names and rows say nothing.
+    A long text is a refusal only as the answer to a ``payload``, and only if it opens with the no: what was handed over
+    was not taken, and the rest is the reason.
     """
     if len(text) > REFUSAL_LENGTH:
         if not payload:
             return Answer()
         text = unwrapped(text[:REFUSAL_LENGTH])[:_OPENING]
+    if _ROWS.match(text):
+        return Answer()
     lower = text.lower()
     if any(hint in lower for hint in _ASIDE_HINTS):
         lower = _ASIDE.sub("", lower).strip() or lower

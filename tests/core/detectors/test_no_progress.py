@@ -42,6 +42,24 @@ def gauge(number: int, reading: object = "low") -> Row:
             [(4, "nudge", "no_progress"), (8, "nudge", "no_progress")],
             id="told anew after news",
         ),
+        pytest.param(
+            [gauge(number, f"gauge {number} is not connected") for number in range(10, 14)],
+            [(4, "nudge", "no_progress")],
+            id="one refusal, whatever it quotes",
+        ),
+        pytest.param(
+            [gauge(number, f"no gauges found for {number}") for number in range(10, 14)],
+            [(4, "nudge", "no_progress")],
+            id="one answer that nothing was found",
+        ),
+        pytest.param(
+            [gauge(1, "not connected"), gauge(2, "not known"), gauge(3, "not allowed"), gauge(4, "not now")],
+            [],
+            id="another refusal each time",
+        ),
+        pytest.param(
+            [gauge(number, f"gauge {number} is connected") for number in range(10, 14)], [], id="each its own"
+        ),
     ],
 )
 def test_idle_turns(rows: list[Row], said: list[tuple[int, str, str]]) -> None:

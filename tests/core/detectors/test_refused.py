@@ -138,7 +138,7 @@ def test_reports_about_different_things() -> None:
 @pytest.mark.parametrize(
     ("hits", "said"),
     [
-        (set(), {"same_error"}),
+        (set(), {"same_error", "no_progress"}),
         ({3, 7, 11}, set()),
     ],
 )
