@@ -38,6 +38,41 @@ def test_keys(text: str, arguments: object, expected: str) -> None:
     assert key(text, arguments) == expected.replace("·", "\N{MIDDLE DOT}")
 
 
+TRACE = 'Traceback (most recent call last):\n  File "{}", line 4, in <module>\n    {}\n{}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TRACE.format("a.py", "load(rows)", "ValueError: no number: '1,204'"), "ValueError: no number: '1,204'"),
+        (
+            f"---\n{TRACE.format('a', 'b', 'KeyError: 1')}\nduring\n{TRACE.format('c', 'd', 'x.Error: two')}",
+            "x.Error: two",
+        ),
+    ],
+)
+def test_an_exception_is_its_last_line(text: str, expected: str) -> None:
+    """Frames quote the program, which differs from try to try; what was raised at last tells the error."""
+    assert key(text) == expected
+    assert message_shape(text, None) == message_shape(expected, None)
+
+
+def test_an_exception_without_words_is_told_by_its_frames() -> None:
+    """A bare `AssertionError` may be another one in another place."""
+    assert key(TRACE.format("a.py", "assert one", "AssertionError")) != key(
+        TRACE.format("a.py", "assert two", "AssertionError")
+    )
+
+
+def test_lines_of_a_longer_value() -> None:
+    """A tool that quotes the line of a patch that it misses quotes the call; short lines are nobody's own."""
+    missed = "expected lines not found: {}"
+    patches = [f"@@ step\n-    {line}\n+    pass\n" for line in ("self.items.insert(0)", "return self.items")]
+    told = [key(missed.format(patch.splitlines()[1][1:].strip()), {"patch": patch}) for patch in patches]
+    assert told == ["expected lines not found: ·".replace("·", "\N{MIDDLE DOT}")] * 2
+    assert key("found: x = 1", {"patch": "x = 1\ny = 2\n"}) == "found: x = 1"
+
+
 def test_numbers_that_the_call_did_not_hand_over_stay() -> None:
     """Three are left and two are left are two messages, of one shape."""
     assert key("3 are left") != key("2 are left")

@@ -97,6 +97,21 @@ def test_lines_of_errors() -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("src/store.rs:11:14: borrow of moved value", "src/store.rs:12:14: borrow of moved value"),
+        ("app.ts(4,11): error TS2304", "app.ts(9,2): error TS2304"),
+        ("main.c:12: undeclared", "main.c:14: undeclared"),
+        ("10 |   let e = 1;\n   |   ^", "12 |   let e = 1;\n   |   ^"),
+    ],
+)
+def test_places_in_files_are_masked_in_errors(one: str, other: str) -> None:
+    """A fix moves what stands behind it; in what a tool was asked for, a place is content."""
+    assert mask(one, "standard", error=True) == mask(other, "standard", error=True)
+    assert mask(one, "standard") == one
+
+
+@pytest.mark.parametrize(
     ("text", "masked"),
     [
         ("content_policy_violation err_8f2A91c3", "content_policy_violation ·"),

@@ -1,10 +1,11 @@
 """A run that goes on without anything new, whichever tools it uses.
 
-Two rules, both nudges: so many turns in a row that brought neither a result never seen in the run, nor a successful
+Three rules, all nudges: so many turns in a row that brought neither a result never seen in the run, nor a successful
 change, nor a poll within its budget (where the application reports its own state, that alone decides; a tool that says
-no, or that it found nothing, in words that differ in what they quote of the call, has said nothing new); and one call
-with one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any
-effect on the run are worth a word.
+no, or that it found nothing, in words that differ in what they quote of the call, has said nothing new); one call with
+one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any effect on
+the run are worth a word; and one call that failed in its last five turns in two ways by turns, so that each fix brings
+back the failure before it.
 
 Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model
 whether progress is made, where this rule looks at results.
@@ -15,6 +16,7 @@ waiting within a budget; paging.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -24,11 +26,13 @@ from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.tag import tag_of
 
-from ._base import LASTING, After, Judged, Moment, TurnOver, finding_on
+from ._base import LASTING, After, Judged, Moment, TurnOver, finding_on, one_a_turn
 
 __all__ = ["NoProgress"]
 
 _EQUAL_OUTCOMES: Final = 6
+_SWINGS: Final = 5
+"""There and back, and there and back again."""
 
 
 class NoProgress:
@@ -45,7 +49,9 @@ class NoProgress:
     def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
         """A nudge on the last call of the turn, or on the sixth equal outcome."""
         if isinstance(moment, After):
-            return self._outcome(history, moment) if moment.entry.times >= _EQUAL_OUTCOMES else None
+            if moment.entry.times >= _EQUAL_OUTCOMES:
+                return self._outcome(history, moment)
+            return self._swing(history, moment) if moment.entry.refusal else None
         if not isinstance(moment, TurnOver) or history.idle_turns < policy.no_progress_turns:
             return None
         last = moment.last
@@ -68,3 +74,19 @@ class NoProgress:
         finding = finding_on(self.kind, "nudge", history, moment, [first], count=entry.times, limit=_EQUAL_OUTCOMES)
         finding = msgspec.structs.replace(finding, of_call=True)
         return Judged(finding, ("outcome", tag_of(entry.key, entry.answer)), LASTING)
+
+    def _swing(self, history: History, moment: After) -> Judged | None:
+        """One call that fails in two ways by turns."""
+        entry = moment.entry
+        if entry.key is None or entry.error is None or len(history.by_key[entry.key]) < _SWINGS:
+            return None
+        found = list(islice(one_a_turn(reversed(history.by_key[entry.key])), _SWINGS))
+        if len(found) < _SWINGS or not all(one.refusal and one.error is not None for one in found):
+            return None
+        if found[0].error == found[1].error or any(
+            one.error != found[place % 2].error for place, one in enumerate(found)
+        ):
+            return None
+        finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=_SWINGS, limit=_SWINGS)
+        finding = msgspec.structs.replace(finding, of_call=True)
+        return Judged(finding, ("outcome", tag_of(entry.key, *sorted([entry.error, found[1].error or 0]))), LASTING)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from otel_loopguard.core.words import leaves
@@ -31,7 +31,11 @@ _MESSAGE_LIMIT: Final = 8192
 _VALUES_LIMIT: Final = 64
 _SHORTEST_VALUE: Final = 2
 """A value of one character would eat the message it stands in."""
+_TRACE: Final = "Traceback (most recent call last)"
+_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Timeout): \S")
 _OWN_WORD: Final = 4
+_OWN_LINE: Final = 8
+"""Characters of a line of a longer value from which on it counts as one by itself; in a patch, without its sign."""
 _NESTING: Final = 3
 """Levels of structure that are masked, the innermost first."""
 
@@ -50,12 +54,23 @@ def _echoes(text: str, arguments: object) -> list[str]:
         if leaf is None or isinstance(leaf, bool):
             continue
         value = leaf if isinstance(leaf, str) else str(leaf)
-        for part in (value, value.strip()):
-            if _SHORTEST_VALUE <= len(part) <= _MESSAGE_LIMIT:
-                values[part] = None
+        values.update(dict.fromkeys(_parts(value)))
         if len(values) >= _VALUES_LIMIT:
             break
     return whole + sorted(values, key=len, reverse=True)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """A value, without blanks around it, and its lines, of a patch without their signs."""
+    for part in (value, value.strip()):
+        if _SHORTEST_VALUE <= len(part) <= _MESSAGE_LIMIT:
+            yield part
+    if "\n" not in value:
+        return
+    for line in value[:_MESSAGE_LIMIT].splitlines()[:_VALUES_LIMIT]:
+        part = line.strip().lstrip("+-").strip()
+        if len(part) >= _OWN_LINE:
+            yield part
 
 
 def _without(text: str, echoes: list[str]) -> str:
@@ -75,8 +90,17 @@ def unquoted(text: str, arguments: object) -> str:
 
 def message_key(text: str, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]) -> str:
     """The message with its volatile parts and the call's own argument values masked, blanks folded."""
+    text = _gist(text)
     masked = _without(text[:_MESSAGE_LIMIT], _echoes(text, arguments))
     return _BLANKS.sub(" ", mask(masked, volatile, error=True)).strip()
+
+
+def _gist(text: str) -> str:
+    """Of the trace of an exception the exception: frames quote the program that failed."""
+    if _TRACE not in text:
+        return text
+    told = [line for line in text.splitlines() if _EXCEPTION.match(line)]
+    return "\n".join(told[-1:]) or text
 
 
 def message_shape(text: str, arguments: object) -> str:
@@ -85,7 +109,7 @@ def message_shape(text: str, arguments: object) -> str:
     Structures are what the call handed over, or a list of what there is instead. Own words have four characters and
     more, but for the name of the program that speaks.
     """
-    shape = _QUOTED.sub(MASK, text[:_MESSAGE_LIMIT])
+    shape = _QUOTED.sub(MASK, _gist(text)[:_MESSAGE_LIMIT])
     for _ in range(_NESTING):
         shape = _STRUCTURE.sub(MASK, shape)
     words = {

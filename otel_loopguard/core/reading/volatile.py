@@ -119,6 +119,9 @@ _SHAPES: Final = (
 _SHAPES_OF_ERRORS: Final = (
     *_SHAPES,
     _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"),
+    # A place in a file, as compilers name it, and the numbers of the lines that they quote.
+    _shape(r"\.[A-Za-z]\w{0,4}[:(]\d+(?:[:,]\d+)?\)?", ".", r"\.[a-z]\w{0,4}[:(]\d"),
+    _shape(r"(?m)^ *\d+(?= \|)", "|", r"(?m)^ *\d+ \|"),
     # An id without a pattern: hexadecimal, or one that says what it is the id of.
     _shape(r"\b(?:[a-z]{2,8}_)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}\b", "", r"[0-9a-f]{8}"),
     _shape(r"\b(?:req|err|evt|trace)_(?=[A-Za-z]*\d)[0-9A-Za-z]{6,64}\b", "_", r"(?:req|err|evt|trace)_[0-9a-z]{6}"),
@@ -175,7 +178,7 @@ def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, err
     """The text with its volatile parts masked.
 
     ``rules`` as in the policy's ``result.volatile``; in the text of an error a line number is volatile too, since an
-    interpreter counts the lines of what it was just sent.
+    interpreter counts the lines of what it was just sent, and a fix moves what stands behind it.
     """
     if rules == "none" or not text:
         return text

@@ -104,6 +104,29 @@ def test_six_equal_outcomes() -> None:
     assert idle([*rounds(3), *rounds(5, "1 failed")], "{}") == []
 
 
+@pytest.mark.parametrize(
+    ("reports", "said"),
+    [
+        ("abab", []),
+        ("ababa", [(10, "nudge", "no_progress")]),
+        ("xababa", [(12, "nudge", "no_progress")]),
+        ("aabba", []),
+        ("abcab", []),
+        ("ab+aba", []),
+    ],
+)
+def test_swinging_between_two_failures(reports: str, said: list[tuple[int, str, str]]) -> None:
+    """A fix that brings back the failure before it, twice over, is told, as long as the call never succeeds."""
+    words = {
+        "a": "error: value moved at a.rs:{}", "b": "error: value borrowed at a.rs:{}", "c": "error: no such name",
+        "x": "error: none", "+": "built",
+    }  # fmt: skip
+    rows: list[Row] = []
+    for number, report in enumerate(reports):
+        rows += [("edit", {"line": number}, f"edited {number}"), ("build", {}, words[report].format(number))]
+    assert idle(rows, "{}") == said
+
+
 def test_siblings_are_one_outcome() -> None:
     """Equal calls of one turn count once."""
     rows = [step("run", {"all": True}, "2 failed", turn=turn) for turn in range(5) for _ in range(2)]
