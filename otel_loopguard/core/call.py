@@ -130,6 +130,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     state: str | None = None
     """Fingerprint of the application's own state after the call."""
     end_ns: int | None = None
+    gist: str | None = None
+    """Fingerprint of an answer with what it repeats of the call masked; never emitted. None: it repeats nothing, or
+    says little else."""
 
 
 MISSING = Outcome("missing")

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
-from .policy import STRICT, Policy, ToolPolicy
+from .policy import STRICT, Policy, ResultRules, ToolPolicy
 from .reading.answer import (
     REFUSAL_LENGTH,
     Answer,
@@ -27,6 +27,7 @@ from .reading.answer import (
 from .reading.category import category_of, is_category
 from .reading.command import works_in_silence
 from .reading.comparison import compared
+from .reading.echo import without_echo
 from .reading.fault import is_fault
 from .reading.message import message_key, message_shape, unquoted
 from .reading.nothing import is_nothing
@@ -252,13 +253,15 @@ class CallReader:
             message = error_message if is_error and error_message else _text_of(data)
             error, shape = self._message(message, arguments, settings, error_type, was_told=was_told)
         canonical = compared(data, rules, error=is_error, encoded=encoded)
-        fingerprint = None
+        fingerprint = gist = None
         moving = False
         said = 0
         if not isinstance(canonical, Unknown):
             fingerprint = self._keys.result(canonical)
             moving = not refusal and rules.volatile == "standard" and _MASKED in canonical
             said = 0 if is_error else self._said(canonical)
+            asked = worded and (refusal or not payload) and not (is_error or is_empty or approval)
+            gist = self._gist(canonical, arguments, rules) if asked else None
         short = not refusal and not said
         hitless = short and isinstance(data, str) and finds_nothing(data)
         if hitless:
@@ -278,8 +281,13 @@ class CallReader:
             refusal=refusal, informative=_is_informative(data), approval=approval,
             hitless=hitless, tells=worded and short and not hitless and tells(data),
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
-            state=state, end_ns=end_ns,
+            state=state, end_ns=end_ns, gist=gist,
         )  # fmt: skip
+
+    def _gist(self, canonical: bytes, arguments: object, rules: ResultRules) -> str | None:
+        """Fingerprint of an answer without what it repeats of the call."""
+        rest = without_echo(canonical, _parsed(arguments), rules.volatile)
+        return None if rest is None else self._keys.result(b"gist\x00" + rest)
 
     def _message(
         self, text: str, arguments: object, settings: ToolPolicy, error_type: str | None, *, was_told: bool

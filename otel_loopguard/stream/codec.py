@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +23,7 @@ from otel_loopguard.core.past.state import HistoryState
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream.columns import (
     EntryColumns,
+    FirstEntryColumns,
     MarkColumns,
     pack_entries,
     pack_marks,
@@ -35,7 +36,7 @@ from otel_loopguard.stream.columns import (
 
 __all__ = ["VERSION", "pack_history", "pack_memory", "unpack_history", "unpack_memory"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 Item = TypeVar("Item")
 
@@ -51,12 +52,18 @@ _Standing = tuple[int, float | None, int | None, int, int, int | None, int | Non
 _Episode = tuple[int, int, int, int, int | None, str, int | None, int | None]
 _Reason = tuple[int, int, int, int, int, int, int, int, int, int]
 _Numbers = bytes
+_FirstHistory = tuple[
+    _Head, FirstEntryColumns, MarkColumns, _Numbers, bytes, _Numbers, _Numbers, list[_Standing], list[tuple[int, int]],
+    tuple[list[str], list[_Episode]], int, list[_Reason],
+]  # fmt: skip
+"""Of version 1."""
 _History = tuple[
     _Head, EntryColumns, MarkColumns, _Numbers, bytes, _Numbers, _Numbers, list[_Standing], list[tuple[int, int]],
     tuple[list[str], list[_Episode]], int, list[_Reason],
 ]  # fmt: skip
 _Memory = tuple[int, _Numbers, bytes, _Numbers, list[int], bytes, _Numbers, list[int]]
 _READ_HISTORY: Final = msgspec.msgpack.Decoder(_History)
+_READ_FIRST: Final = msgspec.msgpack.Decoder(_FirstHistory)
 _READ_MEMORY: Final = msgspec.msgpack.Decoder(_Memory)
 
 
@@ -88,8 +95,8 @@ def unpack_history(data: bytes, memory: RunMemory) -> History:
     Raises `StateError` for bytes of a newer release, and for bytes that are no history.
     """
 
-    def make(packed_state: bytes) -> History:
-        return History.from_state(_history_state(_READ_HISTORY.decode(packed_state)), memory)
+    def make(version: int, packed_state: bytes) -> History:
+        return History.from_state(_history_state(_read_history(version, packed_state)), memory)
 
     return _opened(data, make, "history")
 
@@ -117,7 +124,7 @@ def unpack_memory(data: bytes) -> RunMemory:
 
     Raises `StateError` for bytes of a newer release, and for bytes that are no memory.
     """
-    return _opened(data, lambda packed_memory: _memory(_READ_MEMORY.decode(packed_memory)), "run memory")
+    return _opened(data, lambda _, packed_memory: _memory(_READ_MEMORY.decode(packed_memory)), "run memory")
 
 
 # The envelope -----------------------------------------------------------------------------------------------------
@@ -127,16 +134,16 @@ def _sealed(parts: tuple[object, ...]) -> bytes:
     return bytes([VERSION]) + msgspec.msgpack.encode(parts)
 
 
-def _opened(data: bytes, make: Callable[[bytes], Item], what: str) -> Item:
+def _opened(data: bytes, make: Callable[[int, bytes], Item], what: str) -> Item:
     if data[:1] > bytes([VERSION]):
         raise StateError(
             f"a {what} of version {data[0]}, which a newer release wrote; this one reads up to {VERSION}, "
             "so use that release or start with an empty state"
         )
-    if data[:1] != bytes([VERSION]):
+    if not data or not data[0]:
         raise StateError(f"not a {what}")
     try:
-        return make(data[1:])
+        return make(data[0], data[1:])
     except (ValueError, msgspec.DecodeError, IndexError, StopIteration, struct.error) as error:
         raise StateError(f"a {what} that is damaged") from error
 
@@ -207,6 +214,14 @@ def _reason(parts: _Reason, turn: int, place: int) -> Reason:
 
 
 # The whole --------------------------------------------------------------------------------------------------------
+
+
+def _read_history(version: int, data: bytes) -> _History:
+    """The parts of a history of any version."""
+    if version > 1:
+        return _READ_HISTORY.decode(data)
+    head, entries, *rest = _READ_FIRST.decode(data)
+    return cast("_History", (head, (*entries, b""), *rest))
 
 
 def _history_state(parts: _History) -> HistoryState:

@@ -1,6 +1,6 @@
 """The calls and turns of a history as columns of numbers: those of one kind together, each in its fixed width.
 
-Not the whole history (`codec`). An entry takes 23 to 35 bytes and its word sketch at most 67: what most entries lack,
+Not the whole history (`codec`). An entry takes 23 to 39 bytes and its word sketch at most 67: what most entries lack,
 an error or a group of its own, is told by a bit and left out. What can be counted (places, numbers of turns) is.
 """
 
@@ -18,14 +18,18 @@ from otel_loopguard.core.policy import ToolKind
 from otel_loopguard.core.words import LONG_ENOUGH
 
 __all__ = [
-    "EntryColumns", "MarkColumns", "pack_entries", "pack_marks", "packed", "table_of", "unpack_entries",
-    "unpack_marks", "unpacked",
+    "EntryColumns", "FirstEntryColumns", "MarkColumns", "pack_entries", "pack_marks", "packed", "table_of",
+    "unpack_entries", "unpack_marks", "unpacked",
 ]  # fmt: skip
 
 EntryColumns = tuple[
+    int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, list[tuple[int, bytes]], bytes
+]
+"""The first turn, then columns in the order of `pack_entries`; the sketches are with their word counts."""
+FirstEntryColumns = tuple[
     int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, list[tuple[int, bytes]]
 ]
-"""The first turn, then columns in the order of `pack_entries`, last the sketches with their word counts."""
+"""Those of version 1, which had no gists."""
 MarkColumns = tuple[int, bytes, bytes, bytes, bytes]
 """The first place, then columns in the order of `pack_marks`."""
 
@@ -41,6 +45,7 @@ _CLASSES: Final = {
     for outcome in _OUTCOMES
     for category in _CATEGORIES
 }
+_HAS_GIST: Final = 1 << 23
 _HAS_KEY: Final = 1 << 24
 _HAS_ANSWER: Final = 1 << 25
 _HAS_GROUP: Final = 1 << 26
@@ -101,6 +106,7 @@ def pack_entries(entries: Sequence[Entry]) -> EntryColumns:
         packed("I", [entry.error for entry in entries if entry.error is not None]),
         packed("I", [entry.shape for entry in entries if entry.shape is not None]),
         sketches,
+        packed("I", [entry.gist for entry in entries if entry.gist is not None]),
     )
 
 
@@ -126,6 +132,7 @@ def _bits(entry: Entry) -> int:
         | entry.fresh << 12
         | entry.approval << 13
         | entry.stale << 14
+        | (0 if entry.gist is None else _HAS_GIST)
         | (0 if entry.key is None else _HAS_KEY)
         | (0 if entry.answer is None else _HAS_ANSWER)
         | (_HAS_GROUP if _has_group(entry) else 0)
@@ -142,14 +149,16 @@ def _flags_of(bits: int) -> tuple[bool, ...]:
 
 def unpack_entries(parts: EntryColumns, last_place: int) -> list[Entry]:
     """The entries that `pack_entries` made these parts of, the newest of which has this place."""
-    turn, all_bits, classes, tools, tool_of, salts, salt_of, keys, answers, groups, errors, shapes, sketches = parts
+    (
+        turn, all_bits, classes, tools, tool_of, salts, salt_of, keys, answers, groups, errors, shapes, sketches, gists,
+    ) = parts  # fmt: skip
     turn -= 1
     bits_of = unpacked("I", all_bits)
     place = last_place - len(bits_of)
     tool_table, salt_table = unpacked("I", tools), unpacked("Q", salts)
     salt_of = salt_of or bytes(len(bits_of))
     key_of, answer_of = iter(unpacked("Q", keys)), iter(unpacked("Q", answers))
-    group_of, error_of, shape_of = (iter(unpacked("I", column)) for column in (groups, errors, shapes))
+    group_of, error_of, shape_of, gist_of = (iter(unpacked("I", column)) for column in (groups, errors, shapes, gists))
     words_of = iter(sketches)
     entries: list[Entry] = []
     for bits, kind, tool, salt in zip(bits_of, unpacked("H", classes), tool_of, salt_of, strict=True):
@@ -159,14 +168,15 @@ def unpack_entries(parts: EntryColumns, last_place: int) -> list[Entry]:
         group = next(group_of) if bits & _HAS_GROUP else None if key is None else key >> 32
         count, sketch = next(words_of) if bits & _HAS_WORDS else (LONG_ENOUGH if bits & _IS_LONG else 0, b"")
         flags = _flags_of(bits)
-        entries.append(
-            Entry(
-                place, turn, tool_table[tool], _KINDS[kind >> 8], key, salt_table[salt], group,
-                _OUTCOMES[kind >> 4 & 15], _CATEGORIES[kind & 15], next(answer_of) if bits & _HAS_ANSWER else None,
-                next(error_of) if bits & _HAS_ERROR else None, next(shape_of) if bits & _HAS_SHAPE else None,
-                unpacked("I", sketch), count, *flags,
-            )
+        entry = Entry(
+            place, turn, tool_table[tool], _KINDS[kind >> 8], key, salt_table[salt], group,
+            _OUTCOMES[kind >> 4 & 15], _CATEGORIES[kind & 15], next(answer_of) if bits & _HAS_ANSWER else None,
+            next(error_of) if bits & _HAS_ERROR else None, next(shape_of) if bits & _HAS_SHAPE else None,
+            unpacked("I", sketch), count, *flags,
         )  # fmt: skip
+        if bits & _HAS_GIST:
+            entry.gist = next(gist_of)
+        entries.append(entry)
     return entries
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,6 +125,20 @@ def test_a_newer_version_is_refused() -> None:
         unpack_history(newer, RunMemory())
     with pytest.raises(StateError, match="a run memory of version 99"):
         unpack_memory(b"c" + pack_memory(RunMemory())[1:])
+
+
+def test_the_first_version_is_read() -> None:
+    """It had no gists: all else is as it was."""
+    history = History()
+    chance = chances(5)
+    for _ in range(30):
+        call, outcome = chance_call(chance, 3), chance_outcome(chance, 3, "search")
+        ENGINE.record(history, call, msgspec.structs.replace(outcome, gist=None))
+    parts = msgspec.msgpack.decode(pack_history(history)[1:])
+    assert parts[1].pop() == b""
+    first = unpack_history(bytes([1]) + msgspec.msgpack.encode(parts), RunMemory())
+    assert pack_history(first) == pack_history(history)
+    assert unpack_memory(bytes([1]) + pack_memory(history.memory)[1:]).changes == history.memory.changes
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 9, -1])

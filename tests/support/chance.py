@@ -83,4 +83,5 @@ def chance_outcome(chance: Random, variety: int, tool: str) -> Outcome:
         terminal=chance.random() < 0.05,
         items=tuple(chance.randrange(variety or 1 << 32) for _ in range(chance.choice(items))) if items else None,
         state=fingerprint(chance, variety) if chance.random() < 0.1 else None,
+        gist=None if failed or chance.random() < 0.7 else fingerprint(chance, variety),
     )

@@ -8,8 +8,9 @@ Four rules, all nudges:
 * five failures of one tool in a row, of one message shape, over at least two different arguments: guessing names.
   Three of one shape are honest exploration;
 * near-equal arguments with the same telling answer in four turns of the window, at least two of them different: the
-  answer is there, and is asked for again (that there is no hit is told as late as empty answers are). After something
-  new the next asking weighs less than half, as refusals do;
+  answer is there, and is asked for again (that there is no hit is told as late as empty answers are). What an answer
+  repeats of its question makes no other answer of it. After something new the next asking weighs less than half, as
+  refusals do;
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
   end that an earlier one came to. A hit, or anything else done to the world, starts them again.
 
@@ -111,12 +112,12 @@ class Drift:
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
-        if history.outcomes.calls_with(entry.answer >> 32) == 1 or len(history.by_tool[entry.tool]) < _WORDINGS:
+        if len(history.by_tool[entry.tool]) < _WORDINGS or _is_first_of_its_kind(history, entry, entry.answer):
             return None
         found = [entry]
         weight = IN_VAIN
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
-            if earlier.turn >= found[-1].turn or earlier.answer != entry.answer or earlier.outcome == "ours":
+            if earlier.turn >= found[-1].turn or not earlier.says_as(entry) or earlier.outcome == "ours":
                 continue
             if _is_near(earlier, entry) and (entry.refusal or not _counts_on(earlier, entry)):
                 weight += LIGHT if _new_between(history, earlier, found[-1]) else IN_VAIN
@@ -134,7 +135,7 @@ class Drift:
         if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or _is_unlike_any(history, entry, policy.window):
             return None
         found = _attempts_at(history, entry, policy.window)
-        ends = [_end(one) for one in found]
+        ends = _ends(found)
         places = range(len(found))
         hit = next((place for place in places if found[place].outcome == "ok" and ends.count(ends[place]) == 1), None)
         found, ends = found[:hit], ends[:hit]
@@ -151,13 +152,21 @@ class Drift:
         return Judged(finding, (self.kind, moment.entry.tool))
 
 
+def _is_first_of_its_kind(history: History, entry: Entry, answer: int) -> bool:
+    """Whether no other call can have brought this answer, told without looking at each."""
+    return entry.gist is None and history.outcomes.calls_with(answer >> 32) == 1
+
+
 def _is_batch_with_answer(moment: After, found: list[Entry]) -> bool:
     """Whether one form was filled with other things each time, which may well have this answer in common.
 
-    They may where it tells of something, or reports what failed; that there is no hit it may for what has a name.
+    They may where it tells of something, names the thing, or reports what failed; that there is no hit it may for what
+    has a name.
     """
     sketches = [one.words for one in found]
-    if moment.outcome.tells or (moment.entry.refusal and moment.entry.approval):
+    entry = moment.entry
+    quotes = not entry.refusal and any(one.answer != entry.answer and one.says_as(entry) for one in found)
+    if quotes or moment.outcome.tells or (entry.refusal and entry.approval):
         return fills_a_form(sketches) or asks_anew(sketches)
     return moment.outcome.hitless and asks_anew(sketches)
 
@@ -247,9 +256,9 @@ def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
         return True
     if entry.linked and entry.key is not None and len(of_tool) == len(history.by_key[entry.key]):
         return True  # one call with one result, again and again: that is `identical`
-    if entry.outcome == "ok" and entry.times == 1 and history.outcomes.calls_with((entry.answer or 0) >> 32) == 1:
+    if entry.outcome == "ok" and entry.times == 1 and _is_first_of_its_kind(history, entry, entry.answer or 0):
         return True
-    ends = [_end(one) for one in history.of_tool(entry.tool, entry.turn, window)]
+    ends = _ends(list(history.of_tool(entry.tool, entry.turn, window)))
     return len(ends) - len(set(ends)) < _STALE
 
 
@@ -258,6 +267,16 @@ def _end(entry: Entry) -> int | None:
     if _has_shape(entry) or _is_hitless(entry):
         return entry.shape
     return _SILENCE if entry.outcome == "empty" else entry.answer
+
+
+def _ends(attempts: list[Entry]) -> list[int | None]:
+    """What each attempt came to; answers that differ in what they repeat of the call are one end."""
+    ends: list[int | None] = []
+    known: dict[int, int | None] = {}
+    for one in attempts:
+        end = _end(one)
+        ends.append(end if one.gist is None or end != one.answer else known.setdefault(one.gist, end))
+    return ends
 
 
 def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:

@@ -74,7 +74,7 @@ class Calls:
     def bytes_at_most(self) -> int:
         """What they could take in a state, told without looking at each."""
         count = len(self.entries)
-        return (_ENTRY + 3 * _TAG) * count + (_SKETCH + SKETCH_SIZE * _TAG) * min(_SKETCHES, count)
+        return (_ENTRY + 4 * _TAG) * count + (_SKETCH + SKETCH_SIZE * _TAG) * min(_SKETCHES, count)
 
     def bytes(self) -> int:
         """What they take in a state."""
@@ -226,6 +226,7 @@ def _drop_first(index: dict[int, list[Entry]], name: int) -> None:
 def weight_of(entry: Entry) -> int:
     """Bytes that a call in detail takes in a state, at most."""
     weight = _ENTRY + (0 if entry.error is None else _TAG) + (0 if entry.shape is None else _TAG)
+    weight += 0 if entry.gist is None else _TAG
     if entry.group is not None and (entry.key is None or entry.group != entry.key >> 32):
         weight += _TAG
     return weight + _SKETCH + _TAG * len(entry.words) if entry.words else weight

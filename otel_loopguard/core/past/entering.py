@@ -22,6 +22,7 @@ def entry_of(  # noqa: PLR0913, PLR0917 - made once a call, from what was worked
         None if outcome.shape is None else number_of(outcome.shape) >> 32,
         call.words, call.word_count, call.payload, call.thought or kind == "none", outcome.refusal,
         outcome.informative, outcome.state is not None, call.handoff_to is not None, approval=outcome.approval,
+        gist=None if outcome.gist is None else number_of(outcome.gist) >> 32,
     )  # fmt: skip
 
 

@@ -70,6 +70,8 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     """The answer is that of the equal call just before, or tells nearly the same in other words."""
     moved: bool = False
     """What the tool polls for, pages through or declares went on. Only of the newest call, as the next."""
+    gist: int | None = None
+    """32 bits of the answer without what it repeats of the call, where that leaves much of it."""
     times: int = 0
     """How often the run saw this call with this answer, this one included."""
 
@@ -99,11 +101,15 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         """The first 64 bits of the fingerprint, in hex."""
         return None if self.key is None else print_of(self.key, self.salt)
 
+    def says_as(self, other: Entry) -> bool:
+        """The same came back, but for what each answer repeats of its call."""
+        return self.answer == other.answer or (self.gist is not None and self.gist == other.gist)
+
     def rewords(self, other: Entry) -> bool:
         """Another wording of the same call that brought the same answer: no news."""
         return (
             self.answer is not None
-            and self.answer == other.answer
+            and self.says_as(other)
             and self.tool == other.tool
             and self.kind != "write"
             and near(self.words, self.word_count, other.words, other.word_count)

@@ -123,6 +123,39 @@ def test_near_equal_questions_with_one_answer() -> None:
     assert drift(vague) == []
 
 
+FOUND = ("The archive holds the founding charter, two maps of the old town and a list of its first mayors; "
+         "nothing else of that time was kept.")  # fmt: skip
+ASKED = (
+    "population of the old town in 1400", "old town population 1400 estimate", "how many lived in the old town in 1400",
+    "old town inhabitants around 1400", "old town 1400 census population",
+)  # fmt: skip
+SHOPS = ("shop api", "shop worker", "mail api", "mail worker", "stock api")
+
+
+@pytest.mark.parametrize(
+    ("queries", "answer", "said"),
+    [
+        pytest.param(ASKED[:3], "Results for '{}': " + FOUND, [], id="three wordings"),
+        pytest.param(ASKED, "Results for '{}': " + FOUND, [(4, "nudge", "drift")], id="the fourth"),
+        pytest.param(ASKED, "{} / " + FOUND * 20, [(4, "nudge", "drift")], id="a long page"),
+        pytest.param(ASKED, "Results for '{}': " + FOUND + " {n} more.", [], id="each answer says something else"),
+        pytest.param(
+            [f"history of the {name} in town" for name in ("harbour", "bridge", "market", "castle", "mill")],
+            "Results for '{}': " + FOUND, [], id="one form filled with another thing each time"),
+        pytest.param([f"restart the deployment {name} now" for name in SHOPS], "{}: restarted", [],
+                     id="receipts of one batch"),
+        pytest.param([f"state of user {number} in shop" for number in range(6)], "{} is active", [],
+                     id="ids looked up"),
+    ],
+)  # fmt: skip
+def test_answers_that_quote_the_question(queries: list[str], answer: str, said: list[tuple[int, str, str]]) -> None:
+    """Near-equal questions have one answer though each answer repeats its question."""
+    rows: list[Row] = [
+        ("ask_archive", {"query": query}, answer.format(query, n=number)) for number, query in enumerate(queries)
+    ]
+    assert drift(rows) == said
+
+
 def test_receipts_prove_nothing() -> None:
     """Equal receipts of accepted payloads, and ids looked up one after the other, are a batch."""
     edits: list[Row] = [

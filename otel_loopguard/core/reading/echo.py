@@ -1,0 +1,110 @@
+"""An answer without what it repeats of the call: a search engine that quotes the query, a form that shows its input.
+
+Not a comparison by itself: two answers that are equal once the questions are taken out of them are one answer to both
+only where the questions are near. What little is left of a receipt ("restarted", "17: active") is no answer in this
+sense, because each thing of a batch has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from json.encoder import encode_basestring
+from typing import Final, Literal
+
+from otel_loopguard.core.words import leaves
+
+from .volatile import MASK
+
+__all__ = ["without_echo"]
+
+_SHORTEST: Final = 4
+"""Characters of a value or a word that is looked for: shorter ones stand in any text by chance."""
+_LINE: Final = 8
+"""Characters of one line of a longer value."""
+_VALUES: Final = 32
+_LINES: Final = 128
+_SHORT: Final = 600
+"""Characters of an answer in one line that is masked word by word where it repeats no value as a whole."""
+_LONGEST: Final = 65_536
+"""Characters of an answer that is looked at."""
+_WORDS_LEFT: Final = 12
+_MOST_WORDS: Final = 256
+_WORD: Final = re.compile(r"[^\W_]+")
+_LEFT: Final = re.compile(r"[^\W\d_]{2,}")
+_PASSING: Final = re.compile(
+    r"\d(?<=[Ll]ine \d)\d*|\d(?<![\w.]\d)\d*(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?)\b|[~^]{2,}"
+)
+"""The line of a program, how long anything took, and what an interpreter puts below the part that it means."""
+_SEARCHED: Final = 1_000
+"""Characters of an answer in which those are masked."""
+
+
+def without_echo(
+    canonical: bytes, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]
+) -> bytes | None:
+    """Canonical bytes of an answer, the call's own texts masked, and line numbers and durations with them.
+
+    None where the answer repeats nothing of the call, or says little else. ``volatile`` as in the policy.
+    """
+    if len(canonical) > _LONGEST:
+        return None
+    text = canonical.decode("utf-8", "replace")
+    values = _texts(arguments)
+    masked = _without_values(text, values)
+    if masked == text and "ine " in text:
+        masked = _without_lines(text, values)
+    if masked == text and len(text) <= _SHORT and "\\n" not in text and _says_more(text):
+        masked = _without_words(text, values)
+    if masked == text or not _says_more(masked):
+        return None
+    if volatile == "standard" and len(masked) <= _SEARCHED:
+        masked = _PASSING.sub(MASK, masked)
+    return masked.encode("utf-8", "replace")
+
+
+def _texts(arguments: object) -> list[str]:
+    """The texts among the arguments that are long enough, the longest first."""
+    found: dict[str, None] = {}
+    if isinstance(arguments, str):
+        found[arguments.strip()] = None
+    elif isinstance(arguments, (Mapping, list)):
+        for leaf in leaves(arguments):
+            if isinstance(leaf, str):
+                found[leaf.strip()] = None
+                if len(found) >= _VALUES:
+                    break
+    return sorted((one for one in found if len(one) >= _SHORTEST), key=len, reverse=True)
+
+
+def _written(value: str) -> str:
+    """A text as it stands in another one's JSON."""
+    return encode_basestring(value)[1:-1]
+
+
+def _without_values(text: str, values: list[str]) -> str:
+    for value in values:
+        written = _written(value)
+        if written in text:
+            text = text.replace(written, MASK)
+        if " " in value:
+            for blank in ("+", "%20"):
+                link = written.replace(" ", blank)
+                if link in text:
+                    text = text.replace(link, MASK)
+    return text
+
+
+def _without_lines(text: str, values: list[str]) -> str:
+    lines = [line.strip() for value in values if "\n" in value for line in value.split("\n", _LINES)[:_LINES]]
+    return _without_values(text, sorted({line for line in lines if len(line) >= _LINE}, key=len, reverse=True))
+
+
+def _without_words(text: str, values: list[str]) -> str:
+    own = {word.casefold() for value in values for word in _WORD.findall(value)[:_MOST_WORDS] if len(word) >= _SHORTEST}
+    return _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), text) if own else text
+
+
+def _says_more(masked: str) -> bool:
+    """Whether more is left than the receipt of a thing."""
+    return any(count >= _WORDS_LEFT for count, _ in enumerate(_LEFT.finditer(masked), 1))

@@ -1,0 +1,77 @@
+"""Answers without what they repeat of the call."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard.core.canonical import Unknown, load_and_encode
+from otel_loopguard.core.policy import STRICT
+from otel_loopguard.core.reading.echo import without_echo
+
+LEFT = "The archive holds the founding charter, two maps of the old town and a list of its first mayors."
+"""More than the receipt of a thing."""
+
+
+def rest(arguments: object, answer: object) -> bytes | None:
+    """What is left of an answer."""
+    canonical = load_and_encode(answer, STRICT)[1]
+    assert not isinstance(canonical, Unknown)
+    return without_echo(canonical, arguments, "standard")
+
+
+@pytest.mark.parametrize(
+    ("one", "answer", "other", "same"),
+    [
+        pytest.param({"q": "town charter maps"}, "For 'town charter maps': " + LEFT,
+                     {"q": "maps and charter"}, "For 'maps and charter': " + LEFT, id="the query is quoted"),
+        pytest.param("town charter maps", {"query": "town charter maps", "found": LEFT},
+                     "maps and charter", {"query": "maps and charter", "found": LEFT}, id="as a member"),
+        pytest.param({"q": "town charter maps"}, f"https://a.test/?q=town+charter+maps\n{LEFT}",
+                     {"q": "maps and charter"}, f"https://a.test/?q=maps+and+charter\n{LEFT}", id="in a link"),
+        pytest.param({"q": 'say "town"\nnow'}, f'[say "town"\nnow] {LEFT}',
+                     {"q": 'tell "town"'}, f'[tell "town"] {LEFT}', id="with quotes and a line break"),
+        pytest.param({"code": "a = 1\nload(charter, old=True)"},
+                     f"line 2\n  load(charter, old=True)\n  ^^^^^^^^\n{LEFT}", {"code": "load(the_charter)\nb = 2\n"},
+                     f"line 1\n  load(the_charter)\n  ^^^^\n{LEFT}", id="the line that failed, and where it stands"),
+        pytest.param({"q": "about Harbours"}, f"harbours, as of now: {LEFT}",
+                     {"q": "what of bridges"}, f"bridges, as of now: {LEFT}", id="a word of a short answer"),
+        pytest.param({"q": "town charter maps"}, f"town charter maps (0.31 s): {LEFT}",
+                     {"q": "maps and charter"}, f"maps and charter (12 s): {LEFT}", id="beside the time that it took"),
+    ],
+)  # fmt: skip
+def test_equal_without_the_question(one: object, answer: object, other: object, same: object) -> None:
+    """Two answers are one where they differ only in what they repeat."""
+    assert rest(one, answer) is not None
+    assert rest(one, answer) == rest(other, same)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        pytest.param({"q": "town charter maps"}, LEFT * 10, id="a long answer that quotes no whole text"),
+        pytest.param({"q": "bridges"}, LEFT, id="nothing of the call"),
+        pytest.param({"id": 17}, f"17: {LEFT}", id="a number"),
+        pytest.param({"user": "alice"}, "alice: active", id="a status"),
+        pytest.param({"deployment": "shop-api"}, "deployment.apps/shop-api restarted", id="a receipt"),
+        pytest.param({"q": "old"}, f"old: {LEFT}", id="too short to tell from any text"),
+        pytest.param(None, LEFT, id="no arguments"),
+        pytest.param({"q": "harbour"}, "harbour " + LEFT * 1000, id="too long to look at"),
+    ],
+)
+def test_what_has_no_rest(arguments: object, answer: object) -> None:
+    """Nothing is repeated, or nothing else is said."""
+    assert rest(arguments, answer) is None
+
+
+def test_answers_to_different_things() -> None:
+    """What is left tells them apart."""
+    mine = rest({"q": "town charter maps"}, "town charter maps: " + LEFT)
+    assert mine != rest({"q": "maps of the town"}, "maps of the town: " + LEFT.replace("two maps", "three maps"))
+
+
+def test_masks_of_the_policy() -> None:
+    """Where nothing is volatile by policy, times and lines are content."""
+    canonical = [
+        without_echo(f'"town charter: {LEFT} ({time} s)"'.encode(), {"q": "town charter"}, "none") for time in (1, 2)
+    ]
+    assert canonical[0] != canonical[1]
