@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from .call import ABSENT, OURS, Absent, Outcome, OutcomeKind, ToolCall, Turn
+from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
 from .policy import STRICT, Policy, ResultRules, ToolPolicy
@@ -24,7 +24,7 @@ from .reading.answer import (
     tells,
     unwrapped,
 )  # fmt: skip
-from .reading.category import category_of, is_category
+from .reading.category import category_of, is_category, is_passing
 from .reading.command import works_in_silence
 from .reading.comparison import compared
 from .reading.echo import without_echo
@@ -90,6 +90,13 @@ def _kind(data: object, settings: ToolPolicy, *, is_error: bool, is_empty: bool)
     if changed is not None and any(value is False for value in at_path(data, changed)):
         return "noop"
     return "empty" if is_empty else "ok"
+
+
+def _category(error_type: str | None, data: object, settings: ToolPolicy, *, is_error: bool) -> Category:
+    """What a failure means for a retry; a write is never held to have been rejected for what a text says."""
+    if is_error and error_type is None and settings.kind != "write" and is_passing(data):
+        return "transient"
+    return category_of(error_type, is_error=is_error, kind=settings.kind)
 
 
 def _text_of(data: object) -> str:
@@ -277,7 +284,7 @@ class CallReader:
                 measure, terminal = measure_of(data, rule)
         return Outcome(
             _kind(data, settings, is_error=is_error, is_empty=is_empty), fingerprint, error_type,
-            category_of(error_type, is_error=is_error, kind=settings.kind), error, shape,
+            _category(error_type, data, settings, is_error=is_error), error, shape,
             refusal=refusal, informative=_is_informative(data), approval=approval,
             hitless=hitless, tells=worded and short and not hitless and tells(data),
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,

@@ -433,3 +433,30 @@ def test_words_for_silence(result: str, kind: str, refusal: bool) -> None:  # no
     """What a harness fills in for a program that printed nothing is nothing, and no refusal for the "no" in it."""
     found = outcome(result)
     assert (found.kind, found.refusal, found.error is not None) == (kind, refusal, refusal)
+
+
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ({"ok": False, "status": 503, "error": "upstream connect error"}, "transient"),
+        ({"error": {"code": "429", "message": "slow down"}}, "transient"),
+        ("HTTP 503: upstream connect error", "transient"),
+        ("Client error '429 Too Many Requests' for url /shelves", "transient"),
+        ("the server returned status code 504", "transient"),
+        ({"status": 404, "error": "no such shelf"}, "unknown"),
+        ({"shelf": {"code": 503}}, "unknown"),
+        ("shelf 503 has no books", "unknown"),
+        ("HTTP 500: division by zero", "unknown"),
+        (f"HTTP 503 {'and so on ' * 80}", "unknown"),
+    ],
+)
+def test_statuses_that_pass(said: object, category: str) -> None:
+    """A failure that reports a status after which one tries again is a passing one, though nobody gave its type."""
+    assert outcome(said, is_error=True).category == category
+
+
+def test_a_write_is_not_rejected_by_a_text() -> None:
+    """What a status in a text means for a write is not known: it may have been done."""
+    reader = CallReader(parse_policy("tools: {store: {kind: write}}"), KEYS)
+    call = reader.call("store", {"book": 7})
+    assert reader.outcome(call, {"book": 7}, "HTTP 503", is_error=True).category == "unknown_outcome"

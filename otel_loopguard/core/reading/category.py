@@ -1,17 +1,19 @@
-"""Categories of failures: what an error means for a retry, from its structured type alone.
+"""Categories of failures: what an error means for a retry, from its structured type or the status that it reports.
 
-Not a reading of messages: a type that nobody knows is of no category, whatever its text says.
+Not a reading of messages: a type that nobody knows is of no category, whatever its text says, but for the few statuses
+of HTTP that ask for another try.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from otel_loopguard.core.call import Category
 from otel_loopguard.core.policy import ToolKind
 
-__all__ = ["category_of", "is_category", "is_known"]
+__all__ = ["category_of", "is_category", "is_known", "is_passing"]
 
 _TRANSIENT: Final = frozenset(["timeout", "connection_lost", "rate_limit", "transient", "server_error"])
 _NAMED: Final[Mapping[str, Category]] = {
@@ -43,6 +45,31 @@ _SPELLINGS: Final = {
 
 An answer that cannot be decoded is a `ValueError` in Python: what was asked for may have been done.
 """
+
+_STATUSES: Final = ("status", "status_code", "statusCode", "code", "http_status")
+_PASSING: Final = frozenset([429, 502, 503, 504, "429", "502", "503", "504"])
+_SAID: Final = re.compile(
+    r"\b(?:HTTP(?:/[\d.]+)?|status(?: code)?|error(?: code)?)[ :=]{1,2}(?:429|502|503|504)\b"
+    r"|\b(?:429 Too Many Requests|502 Bad Gateway|503 Service (?:Temporarily )?Unavailable|504 Gateway Time-?out)\b",
+    re.IGNORECASE,
+)
+_LONGEST: Final = 600
+"""Characters of a text that may be the report of such a status."""
+
+
+def is_passing(data: object) -> bool:
+    """Whether a failure's data or text reports a status of HTTP after which the same is worth another try."""
+    if isinstance(data, str):
+        return len(data) <= _LONGEST and _SAID.search(data) is not None
+    if not isinstance(data, dict):
+        return False
+    inner = data.get("error")
+    return any(
+        isinstance(one.get(name), (int, str)) and one[name] in _PASSING
+        for one in (data, inner)
+        if isinstance(one, dict)
+        for name in _STATUSES
+    )
 
 
 def is_category(error_type: str) -> bool:
