@@ -19,13 +19,14 @@ from .reading.answer import (
     Answer,
     finds_nothing,
     is_receipt,
+    is_silent,
     is_wordless,
     read_answer,
     tells,
     unwrapped,
-)  # fmt: skip
+)
 from .reading.category import category_of, is_category, is_passing
-from .reading.command import works_in_silence
+from .reading.command import searches, works_in_silence
 from .reading.comparison import compared
 from .reading.echo import without_echo
 from .reading.fault import is_fault
@@ -306,7 +307,7 @@ class CallReader:
         """
         if was_told and error_type and is_wordless(text) and not is_category(error_type):
             return self._keys.error(f"{error_type}\n".encode("utf-8", "surrogatepass")), None
-        if is_wordless(text) or finds_nothing(text):
+        if is_wordless(text) or finds_nothing(text) or (is_silent(text) and searches(load(arguments))):
             return None, None
         key = f"{error_type or ''}\n{message_key(text, _own(arguments), settings.result.volatile)}"
         return self._keys.error(key.encode("utf-8", "surrogatepass")), self._shape(text, arguments, settings)

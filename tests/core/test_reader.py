@@ -436,6 +436,21 @@ def test_words_for_silence(result: str, kind: str, refusal: bool) -> None:  # no
 
 
 @pytest.mark.parametrize(
+    ("command", "result", "told"),
+    [
+        ("rg -n 'sk_live_'", "(no output)\nExit code: 1", False),
+        ("grep -rn token src", "Command exited with code 1 and no output.", False),
+        ("grep -rn token src", "grep: src: No such file or directory\nExit code: 2", True),
+        ("pytest -q", "(no output)\nExit code: 1", True),
+    ],
+)
+def test_silence_of_a_search_has_no_message(command: str, result: str, told: bool) -> None:  # noqa: FBT001 - a column
+    """A status of 1 beside no output is how a search in a shell says that there was no hit; of others it is a failure."""
+    call = READER.call("shell", {"command": command})
+    assert (READER.outcome(call, {"command": command}, result).error is not None) is told
+
+
+@pytest.mark.parametrize(
     ("said", "category"),
     [
         ({"ok": False, "status": 503, "error": "upstream connect error"}, "transient"),

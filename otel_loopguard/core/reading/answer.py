@@ -14,6 +14,7 @@ __all__ = [
     "Answer",
     "finds_nothing",
     "is_receipt",
+    "is_silent",
     "is_wordless",
     "read_answer",
     "tells",
@@ -101,6 +102,7 @@ _STATUS: Final = re.compile(
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
     re.IGNORECASE,
 )
+_SILENT: Final = re.compile(r"\b(?:and|but|no|without|empty|output|stdout|stderr)\b", re.IGNORECASE)
 _STATUS_LENGTH: Final = 80
 _TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
 _TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
@@ -126,6 +128,11 @@ def is_wordless(text: str) -> bool:
     if len(said) > _STATUS_LENGTH:
         return False
     return not said or (any(map(str.isdigit, said)) and _STATUS.fullmatch(said) is not None)
+
+
+def is_silent(text: str) -> bool:
+    """Whether a program's status is told, and that there was no output."""
+    return len(text) <= 2 * _STATUS_LENGTH and is_wordless(_SILENT.sub(" ", text))
 
 
 def finds_nothing(text: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-__all__ = ["works_in_silence"]
+__all__ = ["searches", "works_in_silence"]
 
 _SHELL: Final = ("command", "cmd", "script")
 """Arguments that hold a shell's line, or the list of its words."""
@@ -95,6 +95,14 @@ def works_in_silence(arguments: object) -> bool:
             alone = len(arguments) == 1
             return (" " in line.strip() or (alone and line.strip() != "")) and not _asks(line[:_LONGEST])
     return False
+
+
+def searches(arguments: object) -> bool:
+    """Whether these arguments are a shell's line that asks: of `grep` a status of 1 says that there was no hit."""
+    if not isinstance(arguments, Mapping):
+        return False
+    lines = (arguments.get(name) for name in _SHELL)
+    return any(isinstance(line, str) and _asks(line[:_LONGEST]) for line in lines)
 
 
 def _asks(line: str) -> bool:
