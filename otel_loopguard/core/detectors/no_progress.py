@@ -10,13 +10,13 @@ back the failure before it.
 Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model
 whether progress is made, where this rule looks at results.
 
-Not flagged: answers with times in them, which may be what is being worked on; turns of which nothing is known;
+Not flagged: a step between looks that told something new each time ("navigated back"); answers with times in them, which may be what is being worked on; turns of which nothing is known;
 waiting within a budget; paging.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 import msgspec
@@ -70,6 +70,8 @@ class NoProgress:
             return None
         if entry.kind == "poll" or moment.settings.cursor is not None or entry.thought:
             return None
+        if _is_step(history, moment):
+            return None
         first = next(one for one in history.by_key[entry.key] if one.answer == entry.answer)
         finding = finding_on(self.kind, "nudge", history, moment, [first], count=entry.times, limit=_EQUAL_OUTCOMES)
         finding = msgspec.structs.replace(finding, of_call=True)
@@ -90,3 +92,17 @@ class NoProgress:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=_SWINGS, limit=_SWINGS)
         finding = msgspec.structs.replace(finding, of_call=True)
         return Judged(finding, ("outcome", tag_of(entry.key, *sorted([entry.error, found[1].error or 0]))), LASTING)
+
+
+def _is_step(history: History, moment: After) -> bool:
+    """Whether the call is a step between looks that each told something new: "navigated back", "scrolled down".
+
+    That is one with a short answer that says no no, and since each time that it was made a call was made again that
+    brought another answer than before.
+    """
+    entry = moment.entry
+    if entry.outcome != "ok" or entry.refusal or moment.outcome.said or entry.key is None:
+        return False
+    places = [one.place for one in history.by_key[entry.key] if one.answer == entry.answer][-_EQUAL_OUTCOMES:]
+    looks = [one.place for one in history.news if one.key != entry.key and len(history.by_key.get(one.key or 0, ())) > 1]
+    return all(any(before < place < after for place in looks) for before, after in pairwise(places))

@@ -158,3 +158,23 @@ def test_rounds_and_silence_while_the_application_moves() -> None:
     rows = [step("press", {"key": key}, "", state={"level": level}) for level, key in enumerate(keys)]
     other = [step("press", {"key": f"{key}{level}"}, "", state={"level": level}) for level, key in enumerate(keys)]
     assert run(rows).said == run(other).said == []
+
+
+LOOKS = [{"rent": 900 + 10 * number, "pets": "yes"} for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("looks", "receipt", "said"),
+    [
+        pytest.param(LOOKS, "Navigated back", [], id="each look tells something new"),
+        pytest.param(LOOKS[:2] * 4, "Navigated back", [(18, "nudge", "no_progress")], id="looks that were seen"),
+        pytest.param(LOOKS, "Error: nowhere to go back to", [(18, "nudge", "no_progress")], id="a step that fails"),
+    ],
+)
+def test_steps_between_looks(looks: list[object], receipt: str, said: list[tuple[int, str, str]]) -> None:
+    """A step back from one thing to the next comes to the same each time, and the run goes on."""
+    rows: list[Row] = []
+    for number, look in enumerate(looks):
+        rows += [("click", {"index": number}, f"opened flat {number}"), ("extract", {"query": "rent"}, look),
+                 ("go_back", {}, receipt)]  # fmt: skip
+    assert [one for one in run(rows).said if one[2] == "no_progress"] == said
