@@ -51,8 +51,8 @@ class History(Calls):
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "asked", "barren", "episodes", "idle_since", "idle_turns", "last_tool", "memory", "outcomes", "place",
-        "refusals", "said", "seen", "standings", "turns",
+        "asked", "barren", "counter", "episodes", "idle_since", "idle_turns", "last_tool", "memory", "outcomes",
+        "place", "refusals", "said", "seen", "standings", "turns",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory | None = None) -> None:
@@ -77,6 +77,8 @@ class History(Calls):
         """Pages in a row that brought nothing unseen, by the call without its cursor."""
         self.said = state.said
         """Outline of the newest call's answer."""
+        self.counter = state.counter
+        """How far the newest call's answer counts."""
         self.refusals = Refusals(state.refusals)
         self.episodes = Episodes(state.episodes)
         self.idle_turns = state.idle_turns
@@ -96,6 +98,7 @@ class History(Calls):
             self.idle_turns, self.idle_since, list(self.entries), turns.marks, list(self.outcomes.pairs.items()),
             list(self.seen.numbers), list(self.asked.numbers), list(self.standings.values.items()),
             list(self.barren.values.items()), list(self.episodes.held.items()), self.said, self.refusals.held,
+            self.counter,
         )  # fmt: skip
 
     @classmethod
@@ -128,7 +131,8 @@ class History(Calls):
             entry.advanced = entry.resets = True
         self._link(entry, outcome, window)
         entry.stale = self._is_stale(entry, outcome)
-        self.said = outcome.said
+        entry.counted = self._counts_further(entry, outcome)
+        self.said, self.counter = outcome.said, outcome.counter
         if entry.refusal and entry.outcome != "ours":
             works, answers = (partial(rule, refused=entry) for rule in (self.worked_since, self.answered_since))
             self.refusals.add(entry, works, answers)
@@ -237,6 +241,12 @@ class History(Calls):
             return False
         last = self.entries[-1].answer
         return (entry.answer is not None and entry.answer == last) or retold(outcome.said, self.said)
+
+    def _counts_further(self, entry: Entry, outcome: Outcome) -> bool:
+        """Whether the answer counts further than that of the equal call just before."""
+        if outcome.counter is None or self.counter is None or entry.key is None or not self.entries:
+            return False
+        return self.entries[-1].key == entry.key and outcome.counter > self.counter
 
     def _make_room(self) -> None:
         """Drop what is older than the bounds, of a call first its sketch and then its detail."""

@@ -28,6 +28,7 @@ from .reading.answer import (
 from .reading.category import category_of, is_category, is_passing
 from .reading.command import searches, works_in_silence
 from .reading.comparison import compared
+from .reading.counter import counter_of
 from .reading.echo import without_echo
 from .reading.fault import is_fault
 from .reading.message import message_key, message_shape, unquoted
@@ -290,6 +291,7 @@ class CallReader:
             hitless=hitless, tells=worded and short and not hitless and tells(data),
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
             state=state, end_ns=end_ns, gist=gist,
+            counter=None if refusal or rule is not None else counter_of(data),
         )  # fmt: skip
 
     def _gist(self, canonical: bytes, arguments: object, rules: ResultRules) -> str | None:

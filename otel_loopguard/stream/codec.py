@@ -59,7 +59,7 @@ _FirstHistory = tuple[
 """Of version 1."""
 _History = tuple[
     _Head, EntryColumns, MarkColumns, _Numbers, bytes, _Numbers, _Numbers, list[_Standing], list[tuple[int, int]],
-    tuple[list[str], list[_Episode]], int, list[_Reason],
+    tuple[list[str], list[_Episode]], int, list[_Reason], float | None,
 ]  # fmt: skip
 _Memory = tuple[int, _Numbers, bytes, _Numbers, list[int], bytes, _Numbers, list[int]]
 _READ_HISTORY: Final = msgspec.msgpack.Decoder(_History)
@@ -85,6 +85,7 @@ def pack_history(history: History) -> bytes:
             _episodes_packed(state.episodes, state.turn, state.place),
             state.said,
             [_reason_packed(reason, state.turn, state.place) for reason in state.refusals],
+            state.counter,
         )
     )  # fmt: skip
 
@@ -221,11 +222,11 @@ def _read_history(version: int, data: bytes) -> _History:
     if version > 1:
         return _READ_HISTORY.decode(data)
     head, entries, *rest = _READ_FIRST.decode(data)
-    return cast("_History", (head, (*entries, b""), *rest))
+    return cast("_History", (head, (*entries, b""), *rest, None))
 
 
 def _history_state(parts: _History) -> HistoryState:
-    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals = parts
+    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals, counter = parts
     place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since = head
     return HistoryState(
         place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since,
@@ -239,6 +240,7 @@ def _history_state(parts: _History) -> HistoryState:
         _episodes(episodes, turn, place),
         said,
         [_reason(one, turn, place) for one in refusals],
+        counter,
     )  # fmt: skip
 
 

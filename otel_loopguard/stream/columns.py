@@ -132,6 +132,7 @@ def _bits(entry: Entry) -> int:
         | entry.fresh << 12
         | entry.approval << 13
         | entry.stale << 14
+        | entry.counted << 15
         | (0 if entry.gist is None else _HAS_GIST)
         | (0 if entry.key is None else _HAS_KEY)
         | (0 if entry.answer is None else _HAS_ANSWER)
@@ -144,7 +145,7 @@ def _bits(entry: Entry) -> int:
 
 def _flags_of(bits: int) -> tuple[bool, ...]:
     """The flags in the order of an entry's fields."""
-    return tuple([bits >> place & 1 == 1 for place in range(15)])
+    return tuple([bits >> place & 1 == 1 for place in range(16)])
 
 
 def unpack_entries(parts: EntryColumns, last_place: int) -> list[Entry]:

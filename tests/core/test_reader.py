@@ -445,7 +445,7 @@ def test_words_for_silence(result: str, kind: str, refusal: bool) -> None:  # no
     ],
 )
 def test_silence_of_a_search_has_no_message(command: str, result: str, told: bool) -> None:  # noqa: FBT001 - a column
-    """A status of 1 beside no output is how a search in a shell says that there was no hit; of others it is a failure."""
+    """A status of 1 beside no output is how a search in a shell says that there was no hit; of others it failed."""
     call = READER.call("shell", {"command": command})
     assert (READER.outcome(call, {"command": command}, result).error is not None) is told
 

@@ -10,8 +10,8 @@ back the failure before it.
 Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model
 whether progress is made, where this rule looks at results.
 
-Not flagged: a step between looks that told something new each time ("navigated back"); answers with times in them, which may be what is being worked on; turns of which nothing is known;
-waiting within a budget; paging.
+Not flagged: a step between looks that told something new each time ("navigated back"); answers with times in them,
+which may be what is being worked on; turns of which nothing is known; waiting within a budget; paging.
 """
 
 from __future__ import annotations
@@ -104,5 +104,7 @@ def _is_step(history: History, moment: After) -> bool:
     if entry.outcome != "ok" or entry.refusal or moment.outcome.said or entry.key is None:
         return False
     places = [one.place for one in history.by_key[entry.key] if one.answer == entry.answer][-_EQUAL_OUTCOMES:]
-    looks = [one.place for one in history.news if one.key != entry.key and len(history.by_key.get(one.key or 0, ())) > 1]
+    looks = [
+        one.place for one in history.news if one.key != entry.key and len(history.by_key.get(one.key or 0, ())) > 1
+    ]
     return all(any(before < place < after for place in looks) for before, after in pairwise(places))

@@ -19,7 +19,8 @@ Source: OpenHands' stuck detector stops at three equal pairs of action and error
 arguments were. A finish that a gate rejects more than twenty times: github.com/Synaptic-Labs-AI/PACT-Plugin/issues/296.
 
 Not flagged: errors without words, several failures of one turn (the model has not seen the first yet), different
-errors of one tool, things that a tool does not know while it knows others of their kind.
+errors of one tool, things that a tool does not know while it knows others of their kind (twice as many failures in a
+row are told all the same).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.episode import Subject
 from otel_loopguard.core.past.refusal import APART, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
+from otel_loopguard.core.words import asks_anew, fills_a_form, near
 
 from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
 
@@ -74,6 +76,8 @@ class SameError:
             del strikes[0]
         if not strikes or len(strikes) + 1 < limit or history.changed_between(moment.tool, strikes[0], moment.turn):
             return None
+        if len(strikes) + 1 < 2 * limit and _is_of_batch(history, strikes):
+            return None
         subject = _subject(last)
         if history.episodes.level(subject, history.turns.number) > 1 and _is_probe(history, moment, strikes[-1]):
             return None
@@ -87,7 +91,7 @@ class SameError:
         if entry.outcome != "error" or len(history.by_tool[entry.tool]) < limit:
             return None
         strikes = _strikes(history, entry, entry.turn, policy.window)
-        if len(strikes) < limit:
+        if len(strikes) < limit or (len(strikes) < 2 * limit and _is_of_batch(history, strikes)):
             return None
         finding = finding_on(self.kind, "nudge", history, moment, strikes[1:], count=len(strikes), limit=limit)
         return Judged(finding, _subject(entry))
@@ -105,12 +109,28 @@ class SameError:
         else:
             return None
         earlier = [one for one in reversed(history.by_tool[entry.tool]) if one is not entry and reason.is_of(one)]
+        if count < 2 * moment.settings.same_error.nudge and _is_of_batch(history, [entry, *earlier[: count - 1]]):
+            return None
         finding = finding_on(self.kind, "nudge", history, moment, earlier, count=count, limit=limit)
         return Judged(finding, ("refused", reason.first), APART)
 
 
 def _subject(entry: Entry) -> Subject:
     return "same_error", entry.tool << 32 | (entry.error or 0)
+
+
+def _is_of_batch(history: History, strikes: list[Entry]) -> bool:
+    """Whether each failure names another thing of a kind of which the tool knew some: links that lead nowhere."""
+    if len({one.key for one in strikes}) < len(strikes) or len({one.answer for one in strikes}) < len(strikes):
+        return False
+    sketches = [one.words for one in strikes]
+    if not all(sketches) or not (fills_a_form(sketches) or asks_anew(sketches)):
+        return False
+    last = strikes[0]
+    return any(
+        one.outcome == "ok" and not one.refusal and near(one.words, one.word_count, last.words, last.word_count)
+        for one in history.by_tool[last.tool]
+    )
 
 
 def _is_probe(history: History, moment: Before, first: Entry) -> bool:

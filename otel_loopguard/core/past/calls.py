@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from otel_loopguard.core.words import LONG_ENOUGH, SKETCH_SIZE, counts_on, near
+from otel_loopguard.core.words import LONG_ENOUGH, SKETCH_SIZE, counts_on, fills_a_form, near
 
 from .entry import Entry
 
@@ -180,7 +180,8 @@ class Calls:
     def answered_since(self, place: int, refused: Entry) -> bool:
         """Whether the tool had an answer for another thing of the kind after a place: then it does not refuse them all.
 
-        Of a kind are calls as short as names and ids are, and longer ones that differ in a number; with a payload none.
+        Of a kind are calls as short as names and ids are, and longer ones that differ in a number or in one word; with
+        a payload none.
         """
         if refused.payload or refused.key is None:
             return False
@@ -190,7 +191,7 @@ class Calls:
                 return False
             if entry.outcome != "ok" or entry.refusal or entry.payload or entry.key in (None, refused.key):
                 continue
-            if entry.word_count < LONG_ENOUGH if is_short else counts_on(entry.words, refused.words):
+            if entry.word_count < LONG_ENOUGH if is_short else _is_of_one_kind(entry, refused):
                 return True
         return False
 
@@ -214,6 +215,13 @@ class Calls:
             and (one.key == payload.key or not counts_on(one.words, payload.words))
             for one in reversed(self.by_tool[payload.tool])
         )
+
+
+def _is_of_one_kind(one: Entry, other: Entry) -> bool:
+    """Whether two calls of some words differ in a number, or in one word."""
+    if not one.words or not other.words:
+        return False
+    return counts_on(one.words, other.words) or fills_a_form((one.words, other.words))
 
 
 def _drop_first(index: dict[int, list[Entry]], name: int) -> None:

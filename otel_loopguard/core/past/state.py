@@ -40,3 +40,4 @@ class HistoryState(msgspec.Struct):
     episodes: list[tuple[Subject, Episode]] = []
     said: int = 0
     refusals: list[Reason] = []
+    counter: float | None = None

@@ -131,3 +131,28 @@ def test_thresholds() -> None:
     rows = [fail(number) for number in range(5)]
     policy = "tools: {print: {kind: unknown, same_error: {nudge: 2, stop: 4}}}"
     assert errors(rows, policy) == [(2, "nudge", "same_error"), (4, "stop", "same_error")]
+
+
+def link(page: str, *, leads: bool = False) -> Row:
+    """One link of a site that is checked."""
+    url = f"https://docs.test/flume/v1/{page}"
+    return ("fetch", {"url": url}, f"# {page}\nall about it" if leads else Failure(f"404 Not Found: {url}"))
+
+
+DEAD = ("avro", "hdfs", "kafka", "sinks", "tuning", "faq")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param([link("intro", leads=True), *map(link, DEAD[:5])], [], id="links among which some lead somewhere"),
+        pytest.param([link("intro", leads=True), *map(link, DEAD)], [(7, "nudge", "same_error")],
+                     id="too many in a row"),
+        pytest.param([*map(link, DEAD[:3])], [(3, "nudge", "same_error")], id="none ever led anywhere"),
+        pytest.param([link("intro", leads=True), link("avro"), link("hdfs"), link("avro")],
+                     [(4, "nudge", "same_error")], id="one of them tried again"),
+    ],
+)  # fmt: skip
+def test_things_that_are_not_there(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
+    """A batch may have gaps: what a tool does not know of a kind that it knows is an answer."""
+    assert [one for one in run(rows).said if one[2] == "same_error"] == said

@@ -1,0 +1,34 @@
+"""How far something has come, where an answer counts it: "step 490/4000", "page 3 of 8", "57 %".
+
+Not declared progress: it only tells apart a call in a row whose answers go on counting up. Scores and prices count
+nothing, so a bare number is none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["counter_of"]
+
+_END: Final = 400
+"""Characters at the end of a text in which a count is looked for: the newest lines of a log."""
+_COUNT: Final = re.compile(
+    r"(?<![\w./-])(\d{1,12}(?:\.\d{1,6})?) ?(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)"
+    r"|(?<![\w.-])(\d{1,3}(?:\.\d{1,6})?) ?%"
+)
+_NAMED: Final = frozenset(
+    ["progress", "percent", "percentage", "step", "epoch", "iteration", "completed", "processed", "done", "page"]
+)
+
+
+def counter_of(data: object) -> float | None:
+    """The last count of a text, or the first of an object's members that is named like one."""
+    if isinstance(data, str):
+        found = _COUNT.findall(data[-_END:])
+        return float(found[-1][0] or found[-1][1]) if found else None
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name in _NAMED and isinstance(value, (int, float)) and not isinstance(value, bool):
+                return float(value)
+    return None
