@@ -40,6 +40,8 @@ from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, long_words_of, outline, wor
 __all__ = ["CallReader"]
 
 _THOUGHTS: Final = frozenset(["thought", "thinking", "reasoning"])
+_THINKING: Final = re.compile(r"\s*(?:think|thought)\s*[:\[(]", re.IGNORECASE)
+"""How an action begins that is a thought, where an agent has one tool for everything: of ReAct's text worlds."""
 _ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
 """Arguments whose line breaks are a program's, not a payload's."""
 _PAYLOADS: Final = frozenset(
@@ -104,6 +106,17 @@ def _category(error_type: str | None, data: object, settings: ToolPolicy, *, is_
 def _text_of(data: object) -> str:
     """All texts of a result in one line: what an error says."""
     return data if isinstance(data, str) else " ".join(str(leaf) for leaf in leaves(data) if leaf is not None)
+
+
+def _is_thought(data: object) -> bool:
+    """Whether the only argument is a thought, by its name or because it says so."""
+    if isinstance(data, dict):
+        if len(data) != 1:
+            return False
+        if not _THOUGHTS.isdisjoint(data):
+            return True
+        (data,) = data.values()
+    return isinstance(data, str) and data[:1] in "tT \n" and _THINKING.match(data) is not None
 
 
 def _has_payload(data: object) -> bool:
@@ -204,7 +217,7 @@ class CallReader:
             tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id, group=group, idempotency=idempotency,
             words=self._sketch(words) if len(words) >= LONG_ENOUGH else (), word_count=len(words),
             bare=canonical in _BARE, payload=settings.kind == "write" or _has_payload(data),
-            thought=isinstance(data, dict) and len(data) == 1 and not _THOUGHTS.isdisjoint(data),
+            thought=_is_thought(data),
             call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
         )  # fmt: skip
 

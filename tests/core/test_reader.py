@@ -57,6 +57,8 @@ def test_the_same_call_however_written() -> None:
 @pytest.mark.parametrize(
     ("arguments", "bare", "thought"),
     [
+        ({"action": "think[the price is too high]"}, False, True), ("Think: where is it?", False, True),
+        ({"action": "think tank"}, False, False), ({"action": "think: so", "at": 1}, False, False),
         ({}, True, False), ("", True, False), (None, True, False), ([], True, False), ({"a": 1}, False, False),
         ({"request_id": 7}, True, False), ({"thought": "hm"}, False, True), ({"thinking": "hm", "x": 1}, False, False),
         ('{"reasoning": "hm"}', False, True),

@@ -19,6 +19,7 @@ their own), a retry after a passing failure, several equal calls in one turn.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from otel_loopguard.core.decision import Action, Kind
@@ -103,6 +104,8 @@ class Identical:
             found.append(earlier)
         if not limit <= entry.times == len(found) or history.acted_since(found[-1].place):
             return None
+        if set.intersection(*(_telling_between(history, before, after) for after, before in pairwise(found))):
+            return None
         return self._judged("nudge", history, moment, found[1:], count=len(found), limit=limit)
 
     def _judged(  # noqa: PLR0913 - evidence has parts
@@ -129,6 +132,12 @@ class Identical:
 def _tells_nothing_new(entry: Entry) -> bool:
     """Whether the answer is one that could have told something, and no receipt."""
     return entry.outcome == "ok" and entry.informative and not (entry.approval or entry.refusal or entry.payload)
+
+
+def _telling_between(history: History, before: Entry, after: Entry) -> set[int]:
+    """The tools that told something new between two calls: one opens what is listed, and goes back to the list."""
+    told = (one for one in (*history.resets, *history.news) if before.place < one.place < after.place)
+    return {one.tool for one in told if one.fresh and not one.thought}
 
 
 def _brings_news(settings: ToolPolicy) -> bool:

@@ -71,6 +71,7 @@ OPENED = Step("open", {"page": "kitchen"}, SHOWN)
 SCROLLED = Step("scroll", {"down": 1}, f"{SHOWN}, end of 1 page")
 WAITED = Step("pause", {"for": 3}, "waited 3 s")
 TYPED = Step("type", {"text": "tea"}, "typed")
+VIEWED = [Step("view", {"item": name}, f"the {name} costs much") for name in ("kettle", "toaster")]
 SAVED = Step("write", {"path": "a", "content": "b\n"}, "12 bytes")
 
 
@@ -83,6 +84,8 @@ SAVED = Step("write", {"path": "a", "content": "b\n"}, "12 bytes")
         ([OPENED, CLICK, TYPED, CLICK, WAITED, CLICK], None),
         ([OPENED, CLICK, SCROLLED, CLICK, SAVED, CLICK], None),
         ([OPENED, CLICK, SAVED, CLICK, WAITED, CLICK], None),
+        ([OPENED, CLICK, *VIEWED[:1], CLICK, *VIEWED[1:], CLICK], None),
+        ([OPENED, CLICK, *VIEWED[:1], CLICK, SCROLLED, CLICK], 6),
         ([OPENED, SAVED, CLICK, SCROLLED, CLICK, WAITED, CLICK], 7),
     ],
 )
