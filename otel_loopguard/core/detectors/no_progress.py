@@ -2,10 +2,11 @@
 
 Three rules, all nudges: so many turns in a row that brought neither a result never seen in the run, nor a successful
 change, nor a poll within its budget (where the application reports its own state, that alone decides; a tool that says
-no, or that it found nothing, in words that differ in what they quote of the call, has said nothing new); one call with
-one outcome in six turns of the run, whatever was done in between: edit and run is work, six edits without any effect on
-the run are worth a word; and one call that failed in its last five turns in two ways by turns, so that each fix brings
-back the failure before it.
+no, or that it found nothing, in words that differ in what they quote of the call, has said nothing new; and a call of a
+kind that nobody declared is no change where it shows what was seen before); one call with one outcome in six turns of
+the run, whatever was done in between: edit and run is work, six edits without any effect on the run are worth a word;
+and one call that failed in its last five turns in two ways by turns, so that each fix brings back the failure before
+it.
 
 Source: the stall count of Magentic-One's orchestrator (Fourney and others, arXiv 2411.04468), which asks a model
 whether progress is made, where this rule looks at results.

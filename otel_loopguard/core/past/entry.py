@@ -94,6 +94,12 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         )
 
     @property
+    def moves(self) -> bool:
+        """The run goes on with it: something new, or what may be a change, unless it shows what was seen before."""
+        is_shown = self.informative and self.kind != "write" and not (self.approval or self.payload)
+        return self.fresh or self.waits or (self.resets and not is_shown)
+
+    @property
     def renewed(self) -> bool:
         """The application's own state came with the call, and was never seen before."""
         return self.stated and self.advanced and self.fresh

@@ -37,7 +37,7 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
     for entry in entries:
         advanced = advanced or entry.advanced
         waits = waits or entry.waits
-        fresh = fresh or entry.fresh or entry.resets or entry.waits
+        fresh = fresh or entry.moves
         stated = stated or entry.stated
         renewed = renewed or (entry.stated and entry.fresh)
         known = known or (entry.key is not None and entry.outcome != "missing")

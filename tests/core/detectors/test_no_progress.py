@@ -88,6 +88,19 @@ def test_evidence_of_idle_turns() -> None:
     assert (finding.count, finding.limit, finding.sequence, finding.first_sequence) == (3, 3, 5, 3)
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("Wool socks, $4; cotton socks, $3; silk socks, $9", [(7, "nudge", "no_progress")]),
+        ("The step was executed as it stands", []),
+        ("ok", []),
+    ],
+)
+def test_calls_of_a_kind_that_nobody_knows(result: str, said: list[tuple[int, str, str]]) -> None:
+    """The first call of its kind may have changed something, unless it shows what was seen before."""
+    assert idle([("act", {"on": f"thing {number}"}, result) for number in range(9)], "{}") == said
+
+
 def rounds(count: int, report: str = "2 failed") -> list[Row]:
     """Edit and run, so many times."""
     rows: list[Row] = []
