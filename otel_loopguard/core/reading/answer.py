@@ -40,8 +40,8 @@ _APPROVING: Final = frozenset(
      "created", "updated", "deleted", "removed", "added", "installed", "applied", "written", "wrote", "edited",
      "overwritten", "replaced", "inserted", "renamed", "uploaded", "committed", "merged", "appended", "complete",
      "completed", "done", "finished", "valid", "sent", "accepted", "approved", "confirmed", "queued", "scheduled",
-     "delivered", "submitted", "registered", "moved", "copied", "posted", "published", "executed", "performed", "clicked",
-     "typed", "pressed", "scrolled", "hovered", "dragged", "logged", "recorded"]
+     "delivered", "submitted", "registered", "moved", "copied", "posted", "published", "executed", "performed",
+     "clicked", "typed", "pressed", "scrolled", "hovered", "dragged", "logged", "recorded"]
 )  # fmt: skip
 _TALLY: Final = re.compile(
     r"(?<![\w.])[1-9]\d* (?:\w+ )?(?:pass(?:ed|ing|es)?|succeeded|ok)\b|\bpass(?:ed)?\s?[:=]\s?[1-9]"

@@ -108,6 +108,9 @@ _SHAPES: Final = (
     _shape(r"sh: line \d+(?=:)", "sh: line "),
     _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"(?:in|out) ?\[\d"),
     _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
+    # Of an element, as accessibility trees and lists of what can be clicked number them: "[2496] link 'Next'".
+    _shape(r"(?m)^[\t ]*\[[a-z]?\d+\](?= [A-Za-z]+(?:$| ['\"]))", "] ", r"(?m)^[\t ]*\[[a-z]?\d+\] [a-z]+(?:$| ['\"])"),
+    _shape(r"\[[a-z]?\d+\](?=<[a-z])", "]<", r"\[[a-z]?\d+\]<[a-z]"),
     # The id of the request that was answered, told by its name.
     _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
     _shape(rf"(?i:\btrace[-_ ]?id){_VALUE}", "trace", _ID_OF["trace"]),
