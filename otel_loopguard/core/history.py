@@ -206,10 +206,13 @@ class History(Calls):
             entry.news = first_time and unseen and entry.succeeded
 
     def _is_told(self, entry: Entry, outcome: Outcome) -> bool:
-        """Whether the tool has said no, or that it found nothing, in these words already, whatever it quoted then."""
+        """Whether the tool has shown this page, said no or found nothing before, whatever it quoted of the call."""
+        earlier = self.by_tool.get(entry.tool, ())
         if entry.refusal:
-            return entry.error is not None and any(one.error == entry.error for one in self.by_tool.get(entry.tool, ()))
-        return outcome.hitless and any(one.shape == entry.shape for one in self.by_tool.get(entry.tool, ()))
+            return entry.error is not None and any(one.error == entry.error for one in earlier)
+        if outcome.hitless:
+            return any(one.shape == entry.shape for one in earlier)
+        return outcome.said != 0 and entry.gist is not None and any(one.gist == entry.gist for one in earlier)
 
     def _link(self, entry: Entry, outcome: Outcome, window: int) -> None:
         """Whether the call continues the streak of its key."""

@@ -31,7 +31,7 @@ from .reading.comparison import compared
 from .reading.counter import counter_of
 from .reading.echo import without_echo
 from .reading.fault import is_fault
-from .reading.message import message_key, message_shape, unquoted
+from .reading.message import message_key, message_shape, opening, unquoted
 from .reading.nothing import is_nothing
 from .reading.progress import at_path, items_at, measure_of
 from .reading.volatile import MASK, mask
@@ -273,6 +273,7 @@ class CallReader:
         error = shape = None
         if refusal:
             message = error_message if is_error and error_message else _text_of(data)
+            message = opening(message) if payload else message
             error, shape = self._message(message, arguments, settings, error_type, was_told=was_told)
         canonical = compared(data, rules, error=is_error, encoded=encoded)
         fingerprint = gist = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.reading.message import message_key, message_shape
+from otel_loopguard.core.reading.message import message_key, message_shape, opening
 
 
 def key(text: str, arguments: object = None) -> str:
@@ -71,6 +71,22 @@ def test_lines_of_a_longer_value() -> None:
     told = [key(missed.format(patch.splitlines()[1][1:].strip()), {"patch": patch}) for patch in patches]
     assert told == ["expected lines not found: ·".replace("·", "\N{MIDDLE DOT}")] * 2
     assert key("found: x = 1", {"patch": "x = 1\ny = 2\n"}) == "found: x = 1"
+
+
+SENTENCE = "The edit brings a syntax error. Read it and try again."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{SENTENCE}\n\nline 3: unexpected indent", SENTENCE),
+        ("not applied\n\nline 3: unexpected indent", "not applied\n\nline 3: unexpected indent"),
+        ("one line", "one line"),
+    ],
+)
+def test_what_refuses_a_payload_is_told_by_its_first_paragraph(text: str, expected: str) -> None:
+    """Where that has words enough: what follows shows the payload."""
+    assert opening(text) == expected
 
 
 def test_numbers_that_the_call_did_not_hand_over_stay() -> None:

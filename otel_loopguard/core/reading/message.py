@@ -14,7 +14,7 @@ from otel_loopguard.core.words import leaves
 
 from .volatile import MASK, mask
 
-__all__ = ["message_key", "message_shape", "unquoted"]
+__all__ = ["message_key", "message_shape", "opening", "unquoted"]
 
 _QUOTED: Final = re.compile(
     r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{1,200}`"
@@ -34,6 +34,8 @@ _SHORTEST_VALUE: Final = 2
 _TRACE: Final = "Traceback (most recent call last)"
 _EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Timeout): \S")
 _OWN_WORD: Final = 4
+_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n")
+_ENOUGH_WORDS: Final = 8
 _OWN_LINE: Final = 8
 """Characters of a line of a longer value from which on it counts as one by itself; in a patch, without its sign."""
 _NESTING: Final = 3
@@ -81,6 +83,12 @@ def _without(text: str, echoes: list[str]) -> str:
         right = r"(?!\w)" if echo[-1].isalnum() or echo[-1] == "_" else ""
         text = re.sub(left + re.escape(echo) + right, MASK, text)
     return text
+
+
+def opening(text: str) -> str:
+    """The first paragraph of a message where that says enough: what refuses a payload goes on to show it."""
+    first = _PARAGRAPH.split(text.strip(), 1)[0]
+    return first if len(_WORD.findall(first)) >= _ENOUGH_WORDS else text
 
 
 def unquoted(text: str, arguments: object) -> str:

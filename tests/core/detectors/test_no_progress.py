@@ -101,6 +101,17 @@ def test_calls_of_a_kind_that_nobody_knows(result: str, said: list[tuple[int, st
     assert idle([("act", {"on": f"thing {number}"}, result) for number in range(9)], "{}") == said
 
 
+@pytest.mark.parametrize(("row", "said"), [("12 lines", [(7, "nudge", "no_progress")]), ("{} lines", [])])
+def test_a_page_that_quotes_the_question(row: str, said: list[tuple[int, str, str]]) -> None:
+    """It is no other page for that, where it is a page: what little a short answer says may hold for each thing."""
+    items = " ".join(f"Item{chr(97 + n % 26)}{chr(97 + n // 26)} costs little" for n in range(60))
+    rows: list[Row] = []
+    for number, name in enumerate(("red", "grey", "blue", "white", "black", "green", "pink", "brown")):
+        query = f"{name} and some paper bags for school"
+        rows.append(("find", {"query": query, "at": number}, f"Shop. Search: {query}. {items} {row.format(number)}"))
+    assert idle(rows, "{}") == said
+
+
 def rounds(count: int, report: str = "2 failed") -> list[Row]:
     """Edit and run, so many times."""
     rows: list[Row] = []
