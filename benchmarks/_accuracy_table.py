@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from _corpora import SOURCES
-from _rulesets import PLAIN
+from _rulesets import KEYS, PLAIN
 from _scores import ONE_SIDED, Judged, Score, by_kind, found, score
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -34,6 +34,8 @@ def show(results: Results, shares: Mapping[str, float], limits: Mapping[str, flo
     console.print("calls: median number of calls until a loop was found. What the sources of labels are worth:")
     for name, worth in SOURCES.items():
         console.print(f"  {name}: {worth}", highlight=False)
+    chance = sum(results.chance.values())
+    console.print(f"runs flagged under one of {len(KEYS)} keys and not under another: {chance}", highlight=False)
     for name, share in shares.items():
         over = "over" if share > limits[name] else "within"
         console.print(f"{name} {share:.4f}, {over} its limit of {limits[name]:.2f}", highlight=False)

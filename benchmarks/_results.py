@@ -26,6 +26,9 @@ class Results:
     ablated: dict[str, dict[str, list[Judged]]] = field(default_factory=dict)
     """By the part that is off and corpus."""
 
+    chance: dict[str, int] = field(default_factory=dict)
+    """By corpus: runs that are flagged under one key and not under another."""
+
     def of_all(self, judged: Mapping[str, list[Judged]]) -> list[Judged]:
         """One set of rules over all corpora."""
         return [one for name in judged for one in judged[name]]

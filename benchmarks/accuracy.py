@@ -21,7 +21,7 @@ from _accuracy_table import show
 from _corpora import SOURCES, corpora
 from _harness import machine
 from _results import Results
-from _rulesets import ABLATIONS, PLAIN, Ours
+from _rulesets import ABLATIONS, KEYS, PLAIN, Ours
 from _scores import ONE_SIDED, Judged, by_kind, found, score
 
 SHARED = Path(os.environ.get("LOOPGUARD_SHARED") or Path(__file__).resolve().parent.parent.parent / "shared")
@@ -43,12 +43,16 @@ def measure(folders: Iterable[Path]) -> Results:
     """Judge all runs by all rules; calls are read once for all that see the same."""
     results = Results()
     ours = Ours()
+    others = [Ours(keys=keys) for keys in KEYS[1:]]
     ablations = {name: make() for name, make in ABLATIONS.items()}
     for corpus in corpora(folders):
         print(f"accuracy: {corpus.name}", file=sys.stderr)
         results.corpora.append(corpus)
         steps = {run.id: ours.read(run) for run in corpus.runs}
         results.ours[corpus.name] = [Judged(run, ours.judge(steps[run.id])) for run in corpus.runs]
+        verdicts = [[one.is_flagged for one in results.ours[corpus.name]]]
+        verdicts += [[one.judge(one.read(run)).first is not None for run in corpus.runs] for one in others]
+        results.chance[corpus.name] = sum(len(set(flags)) > 1 for flags in zip(*verdicts, strict=True))
         for name, rule in PLAIN.items():
             results.plain.setdefault(name, {})[corpus.name] = [Judged(run, rule(run)) for run in corpus.runs]
         for name, variant in ablations.items():
@@ -84,6 +88,7 @@ def figures(results: Results) -> dict[str, object]:
         "sources": SOURCES,
         "corpora": {one.name: {"runs": len(one.runs), "calls": one.calls} for one in results.corpora},
         "rules": {name: _of_rules(results, judged) for name, judged in rules.items()},
+        "chance": results.chance,
         "kinds": {kind: by_kind(results.of_all(results.ours), kind).as_object() for kind in results.kinds},
     }
 
