@@ -87,7 +87,7 @@ def _without(text: str, echoes: list[str]) -> str:
 
 def opening(text: str) -> str:
     """The first paragraph of a message where that says enough: what refuses a payload goes on to show it."""
-    first = _PARAGRAPH.split(text.strip(), 1)[0]
+    first = _PARAGRAPH.split(text[:_MESSAGE_LIMIT].strip(), 1)[0]
     return first if len(_WORD.findall(first)) >= _ENOUGH_WORDS else text
 
 
@@ -107,7 +107,7 @@ def _gist(text: str) -> str:
     """Of the trace of an exception the exception: frames quote the program that failed."""
     if _TRACE not in text:
         return text
-    told = [line for line in text.splitlines() if _EXCEPTION.match(line)]
+    told = [line for line in text[-_MESSAGE_LIMIT:].splitlines() if _EXCEPTION.match(line)]
     return "\n".join(told[-1:]) or text
 
 
