@@ -2,14 +2,12 @@
 
 Not the cost of exporting: the exporter behind the batch processor throws spans away. A tool span is as an agent under
 the gen-AI conventions writes it, every call with other arguments and another result in a run that goes on, metrics and
-events on; a plain span is an HTTP client's, and a model span is shown beside them. "The least" is a tool span with a
-processor that knows one convention and no rule: what is left of the ratio once nothing is judged.
+events on; a plain span is an HTTP client's, and a model span is shown beside them. "The least" is a tool span with
+`Least`, the floor of any such processor: what is left of the ratio once nothing is judged.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,8 +15,12 @@ from itertools import count
 from typing import Any
 
 import _compiled  # noqa: F401 - first: the package is to come from where it says
+import orjson
 from _harness import Case, main
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 from opentelemetry.context import Context
+from opentelemetry.metrics import Observation
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -42,17 +44,30 @@ class Nowhere(SpanExporter):
 
 
 KEY = "0123456789abcdef" * 4
-CONTENT = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
-BESIDE = tuple(f"loopguard.{name}" for name in ("run.id", "key.id", "sequence", "repeat.count", "outcome", "verdict"))
+CONTENT = (
+    ("gen_ai.tool.call.arguments", "loopguard.fingerprint"),
+    ("gen_ai.tool.call.result", "loopguard.result.fingerprint"),
+)
+BESIDE = {
+    f"loopguard.{name}": "allow" for name in ("run.id", "key.id", "sequence", "repeat.count", "outcome", "verdict")
+}
+COUNTED = {"gen_ai.tool.name": "search_orders", "loopguard.outcome": "ok"}
 
 
 class Least(SpanProcessor):
-    """Keyed digests of sorted JSON in the place of content, as many attributes as ours, one count; nothing else."""
+    """The floor: what a processor in Python cannot leave out that does this job through the public API.
+
+    It takes the place of `end`, tells tool spans of one convention by their name, reads arguments and result and writes
+    them with their members in order, puts their keyed digests in the place of what they say, sets as many attributes as
+    ours in one call and counts in a plain number that is observed at collection. JSON and HMAC are native code. It
+    judges nothing, knows no run, and a result that is no JSON, a limit or an error of its own would break it.
+    """
 
     def __init__(self) -> None:
-        self._key = hmac.new(KEY.encode(), digestmod="sha256")
+        self._code = HMAC(KEY.encode(), SHA256())
+        self._calls = 0
         meter = MeterProvider([InMemoryMetricReader()]).get_meter("least")
-        self._calls = meter.create_counter("calls")
+        meter.create_observable_counter("calls", [lambda _: [Observation(self._calls, COUNTED)]])
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002
         """Take the place of `end`: what has ended cannot be written to."""
@@ -61,14 +76,14 @@ class Least(SpanProcessor):
     def _end(self, span: Span, end_time: int | None = None) -> None:
         held = span.attributes or {}
         if "gen_ai.tool.name" in held:
-            for name in CONTENT:
-                digest = self._key.copy()
-                digest.update(json.dumps(json.loads(str(held[name])), sort_keys=True).encode())
-                span.set_attribute(f"loopguard.{name}", digest.hexdigest())
-                span.set_attribute(name, "[REDACTED]")
-            for name in BESIDE:
-                span.set_attribute(name, "allow")
-            self._calls.add(1, {"gen_ai.tool.name": "search_orders", "loopguard.outcome": "ok"})
+            written = dict(BESIDE)
+            for name, digest_name in CONTENT:
+                code = self._code.copy()
+                code.update(orjson.dumps(orjson.loads(str(held[name])), option=orjson.OPT_SORT_KEYS))
+                written[digest_name] = code.finalize().hex()
+                written[name] = "[REDACTED]"
+            span.set_attributes(written)
+            self._calls += 1
         del span.end
         span.end(end_time)
 
