@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -109,7 +109,7 @@ def name_of(value: object) -> str | None:
     return str(value) if isinstance(value, int) else None
 
 
-def first_name(attributes: Mapping[str, object], *keys: str) -> str | None:
+def first_name(attributes: Mapping[str, object], keys: tuple[str, ...]) -> str | None:
     """The first of the keys that holds a name."""
     for key in keys:
         if key in attributes:
@@ -119,7 +119,7 @@ def first_name(attributes: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
-def call_id_of(attributes: Mapping[str, object], *keys: str) -> str | None:
+def call_id_of(attributes: Mapping[str, object], keys: tuple[str, ...]) -> str | None:
     """The first of the keys that holds a call id, and not the words for not having one."""
     for key in keys:
         if key in attributes:
@@ -138,7 +138,7 @@ def is_hidden(value: object) -> bool:
     return withheld(value) is not None
 
 
-def first_content(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
+def first_content(attributes: Mapping[str, object], keys: tuple[str, ...]) -> object:
     """The first of the keys that holds content; where all are hidden, the first placeholder; else `ABSENT`."""
     hidden: object = ABSENT
     for key in keys:

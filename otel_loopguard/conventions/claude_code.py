@@ -74,13 +74,13 @@ class ClaudeCode:
             arguments=python_value(arguments),
             truncated=was_cut(written, record.length_limit),
             result=result_of(result, record.length_limit),
-            call_id=call_id_of(attributes, "tool_use_id", "gen_ai.tool.call.id"),
-            agent=first_name(attributes, "agent.name", "agent_id"),
+            call_id=call_id_of(attributes, ("tool_use_id", "gen_ai.tool.call.id")),
+            agent=first_name(attributes, ("agent.name", "agent_id")),
             agent_call_id=name_of(attributes.get("workflow.run_id")),
             conversation_id=name_of(attributes.get("session.id")),
             prompt_id=name_of(attributes.get("prompt.id")),
             is_error=failed.is_error,
-            error_type=failed.error_type or (first_name(attributes, "error_type") if failed.is_error else None),
+            error_type=failed.error_type or (first_name(attributes, ("error_type",)) if failed.is_error else None),
             error_message=failed.message,
         )
 
@@ -91,7 +91,7 @@ class ClaudeCode:
         attributes = record.attributes
         conversation_id = name_of(attributes.get("session.id"))
         if record.name == "claude_code.interaction":
-            return Role("agent", agent=first_name(attributes, "agent_id"), conversation_id=conversation_id)
+            return Role("agent", agent=first_name(attributes, ("agent_id",)), conversation_id=conversation_id)
         if record.name == "claude_code.llm_request":
             return Role("model", conversation_id=conversation_id)
         return Role("step", conversation_id=conversation_id) if record.name.startswith(_PREFIX) else None

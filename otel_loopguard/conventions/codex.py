@@ -44,7 +44,7 @@ class Codex:
             arguments=python_value(written),
             truncated=was_cut(written, record.length_limit),
             result=result_of(output, record.length_limit),
-            call_id=call_id_of(attributes, "call_id"),
+            call_id=call_id_of(attributes, ("call_id",)),
             conversation_id=name_of(attributes.get("conversation.id")),
             is_error=failed.is_error,
             error_type=failed.error_type,

@@ -51,7 +51,7 @@ class GeminiCli:
             conversation_id=name_of(attributes.get("session.id")),
             prompt_id=name_of(attributes.get("prompt_id")),
             is_error=failed.is_error,
-            error_type=failed.error_type or (first_name(attributes, "error_type") if failed.is_error else None),
+            error_type=failed.error_type or (first_name(attributes, ("error_type",)) if failed.is_error else None),
             error_message=failed.message,
         )
 
@@ -65,12 +65,12 @@ class GeminiCli:
         failed = failure(record, flagged=completed.get("status") in ("error", "cancelled"))
         return RawCall(
             family=self.name,
-            tool=first_name(attributes, "gen_ai.tool.name") or name_of(request.get("name")) or "",
+            tool=first_name(attributes, ("gen_ai.tool.name",)) or name_of(request.get("name")) or "",
             arguments=python_value(request.get("args", ABSENT)),
             truncated=_is_cut(attributes.get(_REQUEST), record.length_limit),
             result=ABSENT if _is_cut(answer, record.length_limit) else _response(completed, answer),
-            call_id=call_id_of(attributes, "gen_ai.tool.call_id") or name_of(request.get("callId")),
-            conversation_id=first_name(attributes, "gen_ai.conversation.id"),
+            call_id=call_id_of(attributes, ("gen_ai.tool.call_id",)) or name_of(request.get("callId")),
+            conversation_id=first_name(attributes, ("gen_ai.conversation.id",)),
             prompt_id=name_of(request.get("prompt_id")),
             is_error=failed.is_error,
             error_type=failed.error_type,

@@ -31,11 +31,11 @@ ROLES: Final[Mapping[object, Literal["agent", "model", "step"]]] = {
 }  # fmt: skip
 _PREFIX: Final = "execute_tool "
 
-_ARGUMENTS: Final = ("gen_ai.tool.call.arguments", "gen_ai.tool.input")
+_ARGUMENTS: Final[tuple[str, ...]] = ("gen_ai.tool.call.arguments", "gen_ai.tool.input")
 """The second is sentry-sdk's."""
-_RESULTS: Final = ("gen_ai.tool.call.result", "gen_ai.tool.output")
-_CALL_IDS: Final = ("gen_ai.tool.call.id", "gen_ai.tool.call_id")
-_CONVERSATIONS: Final = ("gen_ai.conversation.id", "session.id")
+_RESULTS: Final[tuple[str, ...]] = ("gen_ai.tool.call.result", "gen_ai.tool.output")
+_CALL_IDS: Final[tuple[str, ...]] = ("gen_ai.tool.call.id", "gen_ai.tool.call_id")
+_CONVERSATIONS: Final[tuple[str, ...]] = ("gen_ai.conversation.id", "session.id")
 
 IGNORED: Final = frozenset(["gen_ai.tool.definitions", "gen_ai.tool.description", "gen_ai.tool.type"])
 """Of `gen_ai.tool.*`: what describes tools, never a call; no part of any key."""
@@ -69,7 +69,7 @@ class GenAi:
         attributes = record.attributes
         if record.signal != "span" or not _is_tool(record.name, attributes):
             return None
-        call_id = call_id_of(attributes, *_CALL_IDS)
+        call_id = call_id_of(attributes, _CALL_IDS)
         written = first_content(attributes, _ARGUMENTS)
         result = first_content(attributes, _RESULTS)
         if record.events and (written is ABSENT or result is ABSENT):
@@ -90,7 +90,7 @@ class GenAi:
             call_id=call_id,
             agent=name_of(attributes.get("gen_ai.agent.name")),
             agent_call_id=name_of(attributes.get("gen_ai.agent.call.id")),
-            conversation_id=first_name(attributes, *_CONVERSATIONS),
+            conversation_id=first_name(attributes, _CONVERSATIONS),
             is_error=failed.is_error,
             error_type=failed.error_type,
             error_message=failed.message,
@@ -106,7 +106,7 @@ class GenAi:
             kind=kind,
             agent=name_of(attributes.get("gen_ai.agent.name")),
             agent_call_id=name_of(attributes.get("gen_ai.agent.call.id")),
-            conversation_id=first_name(attributes, *_CONVERSATIONS),
+            conversation_id=first_name(attributes, _CONVERSATIONS),
         )
 
 

@@ -65,7 +65,7 @@ class Langfuse:
             truncated=was_cut(written, record.length_limit),
             result=result_of(result, record.length_limit),
             call_id=_unquoted(attributes.get(_METADATA + "tool_call_id")) or (message.call_id if message else None),
-            conversation_id=first_name(attributes, *_SESSIONS),
+            conversation_id=first_name(attributes, _SESSIONS),
             is_error=failed.is_error,
             error_type=failed.error_type,
             error_message=failed.message,
@@ -75,7 +75,7 @@ class Langfuse:
         """Agents and generations; the root of a LangGraph agent has the type of a chain."""
         attributes = record.attributes
         kind = attributes.get(_TYPE)
-        conversation_id = first_name(attributes, *_SESSIONS)
+        conversation_id = first_name(attributes, _SESSIONS)
         if kind == "agent":
             return Role("agent", agent=record.name or None, conversation_id=conversation_id)
         if kind == "generation":

@@ -41,7 +41,7 @@ class Loopguard:
             RawCall(
                 family=self.name,
                 tool=name_of(attributes.get(own.TOOL_NAME)) or "",
-                call_id=call_id_of(attributes, own.TOOL_CALL_ID),
+                call_id=call_id_of(attributes, (own.TOOL_CALL_ID,)),
                 agent=name_of(attributes.get(own.AGENT_NAME)),
                 is_error=failed.is_error,
                 error_type=failed.error_type,

@@ -46,7 +46,7 @@ class Mcp:
             arguments=python_value(written),
             truncated=was_cut(written, record.length_limit),
             result=result_of(result, record.length_limit),
-            call_id=call_id_of(attributes, "gen_ai.tool.call.id"),
+            call_id=call_id_of(attributes, ("gen_ai.tool.call.id",)),
             channel_id=name_of(attributes.get("mcp.session.id")),
             is_error=failed.is_error,
             error_type=failed.error_type,

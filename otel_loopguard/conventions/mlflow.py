@@ -64,7 +64,7 @@ class MLflow:
 
 
 def _session(record: Record) -> str | None:
-    return _unquoted(first_name(record.attributes, *_SESSIONS))
+    return _unquoted(first_name(record.attributes, _SESSIONS))
 
 
 def _unquoted(value: object) -> str | None:

@@ -84,8 +84,8 @@ class OpenInference:
             arguments=python_value(arguments),
             truncated=was_cut(written, record.length_limit),
             result=result_of(answer.content, record.length_limit),
-            call_id=call_id_of(attributes, *_CALL_IDS) or answer.call_id,
-            agent=first_name(attributes, "agent.name", "tool.agent_role"),
+            call_id=call_id_of(attributes, _CALL_IDS) or answer.call_id,
+            agent=first_name(attributes, ("agent.name", "tool.agent_role")),
             conversation_id=name_of(attributes.get("session.id")),
             is_error=failed.is_error,
             error_type=failed.error_type,
@@ -103,7 +103,7 @@ class OpenInference:
         if kind == "LLM":
             return Role("model", conversation_id=conversation_id)
         if kind == "AGENT":
-            agent = first_name(attributes, *_AGENTS)
+            agent = first_name(attributes, _AGENTS)
             if agent is None and record.scope == _SMOLAGENTS:  # `ToolCallingAgent.run`
                 agent = record.name.removesuffix(".run")
             return Role("agent", agent=agent, conversation_id=conversation_id)

@@ -82,7 +82,7 @@ class OpenLit:
             arguments=python_value(arguments),
             truncated=was_cut(written, record.length_limit) or was_cut(params, record.length_limit),
             result=result_of(result, record.length_limit),
-            call_id=call_id_of(attributes, "gen_ai.tool.call.id"),
+            call_id=call_id_of(attributes, ("gen_ai.tool.call.id",)),
             is_error=failed.is_error,
             error_type=failed.error_type,
             error_message=failed.message,

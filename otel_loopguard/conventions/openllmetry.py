@@ -28,10 +28,10 @@ from ._record import ABSENT, ContentKeys, RawCall, Record, Role
 __all__ = ["OpenLLMetry"]
 
 _KIND: Final = "traceloop.span.kind"
-_INPUTS: Final = ("traceloop.entity.input", "gen_ai.tool.call.arguments")
-_OUTPUTS: Final = ("traceloop.entity.output", "gen_ai.tool.call.result")
+_INPUTS: Final[tuple[str, ...]] = ("traceloop.entity.input", "gen_ai.tool.call.arguments")
+_OUTPUTS: Final[tuple[str, ...]] = ("traceloop.entity.output", "gen_ai.tool.call.result")
 _PROPERTIES: Final = "traceloop.association.properties."
-_SESSIONS: Final = (
+_SESSIONS: Final[tuple[str, ...]] = (
     *(_PROPERTIES + key for key in ("session_id", "thread_id", "conversation_id", "chat_id")), "gen_ai.conversation.id",
 )  # fmt: skip
 _LLAMA_INDEX_TOOL: Final = "FunctionTool.task"
@@ -75,7 +75,7 @@ class OpenLLMetry:
                 return None
         written = first_content(attributes, _INPUTS)
         answer = _answer(first_content(attributes, _OUTPUTS))
-        tool = first_name(attributes, "gen_ai.tool.name", "traceloop.entity.name") or answer.tool
+        tool = first_name(attributes, ("gen_ai.tool.name", "traceloop.entity.name")) or answer.tool
         if not tool and record.name.endswith(".tool"):
             tool = record.name.removesuffix(".tool")
         asked = _arguments(written, tool)
@@ -86,9 +86,9 @@ class OpenLLMetry:
             arguments=python_value(asked.arguments),
             truncated=was_cut(written, record.length_limit),
             result=result_of(answer.content, record.length_limit),
-            call_id=call_id_of(attributes, "gen_ai.tool.call.id") or asked.call_id or answer.call_id,
+            call_id=call_id_of(attributes, ("gen_ai.tool.call.id",)) or asked.call_id or answer.call_id,
             agent=name_of(attributes.get("gen_ai.agent.name")),
-            conversation_id=first_name(attributes, *_SESSIONS),
+            conversation_id=first_name(attributes, _SESSIONS),
             is_error=failed.is_error,
             error_type=failed.error_type,
             error_message=failed.message,
@@ -103,7 +103,7 @@ class OpenLLMetry:
             family=self.name,
             tool=f"handoff to {to_agent}",
             agent=name_of(record.attributes.get("gen_ai.agent.name")),
-            conversation_id=first_name(record.attributes, *_SESSIONS),
+            conversation_id=first_name(record.attributes, _SESSIONS),
             handoff_to=to_agent,
         )
 
@@ -111,9 +111,9 @@ class OpenLLMetry:
         """Spans of kind agent; workflows and tasks are steps; `llm.request.type` tells a model's span."""
         attributes = record.attributes
         kind = attributes.get(_KIND)
-        conversation_id = first_name(attributes, *_SESSIONS)
+        conversation_id = first_name(attributes, _SESSIONS)
         if kind == "agent":
-            agent = first_name(attributes, "gen_ai.agent.name", "traceloop.entity.name")
+            agent = first_name(attributes, ("gen_ai.agent.name", "traceloop.entity.name"))
             return Role("agent", agent=agent, conversation_id=conversation_id)
         if kind in ("workflow", "task"):
             return Role("step", conversation_id=conversation_id)

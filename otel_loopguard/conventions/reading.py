@@ -109,18 +109,16 @@ def role(record: Record) -> Role | None:
 
 def _conventions(record: Record) -> tuple[Convention, ...]:
     """The conventions that may know the record, in order."""
-    attributes = record.attributes
-    if MARKERS.isdisjoint(attributes):
-        if not record.name.startswith(NAMES):
-            return ()
-        return tuple(convention for convention in CONVENTIONS if record.name.startswith(convention.names))
-    return _by_markers(MARKERS.intersection(attributes))
+    found = _by_keys(tuple(record.attributes))
+    if found or not record.name.startswith(NAMES):
+        return found
+    return tuple(convention for convention in CONVENTIONS if record.name.startswith(convention.names))
 
 
 @lru_cache(maxsize=1024)
-def _by_markers(present: frozenset[str]) -> tuple[Convention, ...]:
-    """Instrumentations write few combinations of markers; each is looked up once."""
-    return tuple(convention for convention in CONVENTIONS if not convention.markers.isdisjoint(present))
+def _by_keys(keys: tuple[str, ...]) -> tuple[Convention, ...]:
+    """Instrumentations write few combinations of keys; the markers among them are looked up once."""
+    return tuple(convention for convention in CONVENTIONS if not convention.markers.isdisjoint(keys))
 
 
 def _filled(call: RawCall, other: RawCall) -> RawCall:

@@ -56,8 +56,8 @@ class Vercel:
             arguments=python_value(written),
             truncated=was_cut(written, record.length_limit),
             result=result_of(result, record.length_limit),
-            call_id=call_id_of(attributes, "ai.toolCall.id"),
-            conversation_id=first_name(attributes, *_SESSIONS),
+            call_id=call_id_of(attributes, ("ai.toolCall.id",)),
+            conversation_id=first_name(attributes, _SESSIONS),
             is_error=failed.is_error,
             error_type=failed.error_type,
             error_message=failed.message,
@@ -67,7 +67,7 @@ class Vercel:
         """`ai.generateText` runs an agent, named by the function id that its user gave; `doGenerate` is a model's."""
         attributes = record.attributes
         operation = name_of(attributes.get(_OPERATION))
-        conversation_id = first_name(attributes, *_SESSIONS)
+        conversation_id = first_name(attributes, _SESSIONS)
         if operation in _MODELS:
             return Role("model", conversation_id=conversation_id)
         if operation in _AGENTS:
