@@ -18,7 +18,7 @@ import hashlib
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NoReturn, Protocol, cast
+from typing import Final, Literal, NoReturn, Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -186,8 +186,10 @@ class Fingerprinter(_Sealed):
         count = len(values)
         if not count:
             return ()
-        if max(map(len, values)) > _SHORT:
-            values = [value if len(value) <= _SHORT else hashlib.sha256(value).digest()[:_SHORT] for value in values]
+        for value in values:
+            if len(value) > _SHORT:
+                values = [one if len(one) <= _SHORT else hashlib.sha256(one).digest()[:_SHORT] for one in values]
+                break
         into, out_of = _blocks(count)
         try:  # one that nobody uses right now: making one costs as much as a hundred blocks
             encryptor = self._encryptors.pop()
@@ -198,22 +200,29 @@ class Fingerprinter(_Sealed):
         return tags
 
     def word_tags(self, words: Sequence[str]) -> list[int]:
-        """`tags` of words in UTF-8, whose lowest bit says whether the word has a digit.
+        """`tags` of words in UTF-8, in any order; the lowest bit says whether the word has a digit.
 
         An agent's calls say the same words again, so most are looked up.
         """
         if len(words) > _FEW_WORDS:
             return self._made(words)
         known = self._known
-        found = list(map(known.get, map(hash, words)))
-        new = [word for word, tag in zip(words, found, strict=True) if tag is None]
+        found: list[int] = []
+        new: list[str] = []
+        for word in words:
+            tag = known.get(hash(word))
+            if tag is None:
+                new.append(word)
+            else:
+                found.append(tag)
         if new:
-            made = dict(zip(map(hash, new), self._made(new), strict=True))
+            made = self._made(new)
             if len(known) > _MOST_WORDS:
                 known.clear()
-            known.update(made)
-            found = [made[hash(word)] if tag is None else tag for word, tag in zip(words, found, strict=True)]
-        return cast("list[int]", found)
+            for word, tag in zip(new, made, strict=True):
+                known[hash(word)] = tag
+            found += made
+        return found
 
     def _made(self, words: Sequence[str]) -> list[int]:
         tags = self.tags([word.encode("utf-8", "surrogatepass") for word in words])

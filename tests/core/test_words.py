@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.core.words import (
+    MAX_DEPTH,
     NUMBERED,
     SKETCH_SIZE,
     WORD_LIMIT,
@@ -14,6 +15,7 @@ from otel_loopguard.core.words import (
     counts_on,
     each_its_own,
     fills_a_form,
+    leaves,
     near,
     words_of,
 )
@@ -79,6 +81,36 @@ def test_nearness_of_long_texts_is_symmetric_and_sure_at_its_ends(
 def test_words(data: object, words: list[str]) -> None:
     """Letters and digits of the values, case folded, each once, in order; names of members are none."""
     assert words_of(data) == words
+
+
+@given(text=st.text(st.characters(codec="ascii"), max_size=200))
+def test_words_of_ascii(text: str) -> None:
+    """Text in ASCII is split in a way of its own, into the same words as beside a letter that is not."""
+    assert [*words_of([text]), "\u00e9"] == words_of([text, "\u00e9"])
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (None, [None]),
+        ({"b": [1, {"c": "x"}], "a": [], "d": None}, [1, "x", None]),
+        ([[[2], 3], (4, [5])], [2, 3, 4, 5]),
+        ([[number] for number in range(5000)], list(range(4096))),
+        (list(range(5000)), list(range(4096))),
+    ],
+)
+def test_leaves(data: object, found: list[object]) -> None:
+    """The scalars in order, the first 4096 of them."""
+    assert list(leaves(data)) == found
+
+
+@pytest.mark.parametrize(("levels", "found"), [(MAX_DEPTH - 1, [7, 8]), (MAX_DEPTH, [8])])
+def test_leaves_that_are_too_deep(levels: int, found: list[int]) -> None:
+    """What stands in more lists than a reader looks into is no leaf, and hides none beside it."""
+    data: object = 7
+    for _ in range(levels):
+        data = [data]
+    assert list(leaves([data, 8])) == found
 
 
 def test_only_the_first_words_are_looked_at() -> None:
