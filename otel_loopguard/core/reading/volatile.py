@@ -106,7 +106,7 @@ _SHAPES: Final = (
     _shape(rf"{_any_case('attempt')}(?<!\w[aA]......)[ :=#]{{0,2}}\d+\b", "attempt", r"attempt[ :=#]{0,2}\d"),
     _shape(rf"{_any_case('port')}(?<!\w[pP]...)[ :=]{{1,2}}\d+\b", "port", r"port[ :=]{1,2}\d"),
     _shape(r"sh: line \d+(?=:)", "sh: line "),
-    _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"(?:in|out) ?\[\d"),
+    _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"\[\d(?:(?<=in\[\d)|(?<=in \[\d)|(?<=out\[\d)|(?<=out \[\d))"),
     _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
     # Of an element, as accessibility trees and lists of what can be clicked number them: "[2496] link 'Next'".
     _shape(r"(?m)^[\t ]*\[[a-z]?\d+\](?= [A-Za-z]+(?:$| ['\"]))", "] ", r"(?m)^[\t ]*\[[a-z]?\d+\] [a-z]+(?:$| ['\"])"),
@@ -131,9 +131,12 @@ _SHAPES_OF_ERRORS: Final = (
 )
 
 
-def _hints(shapes: tuple[_Shape, ...]) -> dict[str, frozenset[Callable[[str], object]]]:
-    """The hints beside each word, once where several shapes have the same."""
-    return {word: frozenset(one.hint for one in shapes if one.word == word) for word in {one.word for one in shapes}}
+_Hints = list[tuple[str, Callable[[str], object]]]
+
+
+def _hints(shapes: tuple[_Shape, ...]) -> _Hints:
+    """The words with the hints beside them, once where several shapes have the same."""
+    return list(dict.fromkeys((one.word, one.hint) for one in shapes))
 
 
 _HINTS: Final = _hints(_SHAPES)
@@ -168,13 +171,7 @@ def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, .
     if rules != "standard":
         return rules != "none"
     lower = text.lower()
-    hints = _HINTS_OF_ERRORS if error else _HINTS
-    for word in hints:
-        if word in lower:
-            for hint in hints[word]:
-                if hint(lower):
-                    return True
-    return False
+    return any(word in lower and hint(lower) for word, hint in (_HINTS_OF_ERRORS if error else _HINTS))
 
 
 def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> str:
