@@ -37,7 +37,7 @@ FOLDERS = (
 )  # fmt: skip
 """Folders whose modules are compiled, in one group, so that they call one another without Python's calling
 convention."""
-FILES = ("names.py",)
+FILES = ("names.py", "siblings.py")
 """Single modules besides."""
 INTERPRETED = frozenset(
     [
