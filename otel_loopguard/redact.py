@@ -77,10 +77,10 @@ def redaction(
         else:
             return NOTHING
     attributes = record.attributes
-    candidates = _candidates(tuple(attributes), taken)
+    removal = _of_attributes(tuple(attributes), taken)
     if not record.events and not (of_exceptions and record.status_message) and REDACTED not in attributes.values():
-        return _of_attributes(candidates)
-    keys = [key for key in candidates if attributes[key] != REDACTED]
+        return removal
+    keys = [key for key in removal.attributes if attributes[key] != REDACTED]
     events, listed = _events(record.events, taken) if record.events else (None, [])
     drop_status = of_exceptions and record.status_message not in ("", REDACTED)
     if drop_status:
@@ -92,15 +92,12 @@ def redaction(
 
 
 @lru_cache(maxsize=1024)
-def _of_attributes(keys: tuple[str, ...]) -> Redaction:
-    """The removal of attributes and of nothing else."""
-    return Redaction(dict.fromkeys(keys, REDACTED), keys=tuple(sorted(keys))) if keys else NOTHING
-
-
-@lru_cache(maxsize=1024)
-def _candidates(keys: tuple[str, ...], taken: Callable[[str], bool]) -> tuple[str, ...]:
-    """Which of a span's keys are taken; instrumentations write few combinations of keys, so each is judged once."""
-    return tuple(key for key in keys if taken(key))
+def _of_attributes(keys: tuple[str, ...], taken: Callable[[str], bool]) -> Redaction:
+    """The removal of those of a span's attributes that are taken, and of nothing else; instrumentations write few
+    combinations of keys, so each is judged once.
+    """
+    removed = [key for key in keys if taken(key)]
+    return Redaction(dict.fromkeys(removed, REDACTED), keys=tuple(sorted(removed))) if removed else NOTHING
 
 
 def _taken(*, of_content: bool, of_exceptions: bool) -> Callable[[str], bool]:

@@ -157,7 +157,7 @@ def remember() -> None:
     """Throw away what redaction remembers of keys."""
     redact._holds_content.cache_clear()
     redact._holds_any.cache_clear()
-    redact._candidates.cache_clear()
+    redact._of_attributes.cache_clear()
 
 
 def test_without_one_key_the_canary_is_seen(recordings: Iterable[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,7 +222,7 @@ def test_every_key_counts(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert redaction(record, is_tool=True, content="redact", exceptions="drop").keys == (key,)
     monkeypatch.setattr(redact, "_KEYS", redact._KEYS - {key})
     redact._holds_any.cache_clear()
-    redact._candidates.cache_clear()
+    redact._of_attributes.cache_clear()
     try:
         assert (
             key.startswith(redact._PREFIXES)
@@ -230,7 +230,7 @@ def test_every_key_counts(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         )
     finally:
         redact._holds_any.cache_clear()
-        redact._candidates.cache_clear()
+        redact._of_attributes.cache_clear()
 
 
 TEXT_KEYS = st.sampled_from(
