@@ -97,7 +97,11 @@ class Recorder(Referable):
         return call, self._read_outcome(reader, seen, call)
 
     def _reader_of(self, seen: Sighting) -> CallReader:
-        return self._reader(seen.place.run_id, seen.resource.get("service.name"), seen.place.key_run)
+        if self._by_run:
+            return self._reader(seen.place.run_id, None, seen.place.key_run)
+        rules = self._rules
+        rules.refresh(self._clock())
+        return rules.reader(None, seen.resource.get("service.name"))
 
     def _reader(self, run_id: str, service: object, key_run: str | None = None) -> CallReader:
         self._rules.refresh(self._clock())

@@ -100,14 +100,12 @@ class Editor:
 
     def _write(self, span: Span, removal: Redaction, written: dict[str, Value]) -> bool:
         try:
-            if removal is not NOTHING:
-                if removal.events is not None:
-                    self._replace_events(span, removal.events)
-                if removal.drop_status:
-                    rewrite.drop_status(span)
-                rewrite.put(span, {**removal.attributes, **written})
-            elif written:
-                rewrite.put(span, written)
+            if removal.events is not None:
+                self._replace_events(span, removal.events)
+            if removal.drop_status:
+                rewrite.drop_status(span)
+            if written or removal is not NOTHING:
+                rewrite.put(span, removal.attributes, written)
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return self.strip(span)

@@ -50,7 +50,7 @@ class OpenSpan:
         self.span_id = span_id
         self.parent_id = 0 if parent is None else parent.span_id
         """0 for a root."""
-        self.ids: Ids = reader.ids(span)
+        self.ids: Ids = reader.spelled(self.identity, parent)
         self.siblings: Siblings | None = None
         """The turns of the spans below."""
         self._reader = reader

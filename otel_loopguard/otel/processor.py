@@ -13,8 +13,7 @@ from time import perf_counter_ns, time_ns
 from typing import Any, Final
 from weakref import ref
 
-from opentelemetry import context as otel_context
-from opentelemetry.context import Context
+from opentelemetry.context import Context, get_current
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_loopguard import names
@@ -132,7 +131,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 if _is_ours(before):
                     return
                 self._before[span_id] = before
-            context = otel_context.get_current() if parent_context is None else parent_context
+            context = get_current() if parent_context is None else parent_context
             span.end = partial(self._end, span, span_id, context)  # type: ignore[method-assign]
             self._open[span_id] = ref(span)
             if len(self._open) > self._spans.limit:
@@ -254,7 +253,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             raw = read(record)
             taken = None
             if raw is not None:
-                taken, _ = self._taken(here, record, raw, otel_context.get_current())
+                taken, _ = self._taken(here, record, raw, get_current())
             else:
                 self._witness.other(here, record)
             self._editor.late(span, record, raw, taken)

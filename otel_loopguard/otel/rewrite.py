@@ -57,8 +57,8 @@ def fit(span: ReadableSpan, present: Mapping[str, object], written: dict[str, Va
     return fitting, len(written) - len(fitting)
 
 
-def put(span: Span, written: Mapping[str, Value]) -> None:
-    """Set attributes that fit.
+def put(span: Span, removed: Mapping[str, str], written: Mapping[str, Value]) -> None:
+    """Set attributes that fit: in the place of content, and our own.
 
     The API looks into every value for what it may not hold, which takes as long as half of a span's life; ours are
     plain, so they go where the span keeps its own, as `attributes_in` finds them there, and through the API elsewhere.
@@ -68,13 +68,14 @@ def put(span: Span, written: Mapping[str, Value]) -> None:
         own, most = held._dict, held.maxlen  # noqa: SLF001
         is_open = not held._immutable and span.is_recording()  # noqa: SLF001
         is_plain = type(own) is dict and held.max_value_len is None and is_open
-        if is_plain and (most is None or len(own) + len(written) <= most):
+        if is_plain and (most is None or len(own) + len(removed) + len(written) <= most):
             with held._lock:  # noqa: SLF001
+                own.update(removed)
                 own.update(written)
             return
     except AttributeError:  # another SDK's span
         pass
-    span.set_attributes(written)
+    span.set_attributes({**removed, **written})
 
 
 def _length(value: Value) -> int:

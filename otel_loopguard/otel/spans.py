@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from opentelemetry.sdk.trace import Event as SdkEvent
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from otel_loopguard.conventions import Event, Record
 
@@ -25,7 +25,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 def span_hex(span_id: int) -> str:
     """A span id as 16 lowercase hex digits."""
-    return f"{span_id:016x}"
+    return "%016x" % span_id  # noqa: UP031 - takes half the time of a format string
 
 
 def attributes_in(span: ReadableSpan) -> Mapping[str, object]:
@@ -63,15 +63,19 @@ class _Common(NamedTuple):
 class SpanReader:
     """Makes records of live spans."""
 
-    __slots__ = ("_common", "_trace")
+    __slots__ = ("_common", "_parent", "_trace")
 
     def __init__(self) -> None:
         self._common = _Common(None, None, None, _NOTHING, "", None)
         self._trace = (0, "")
+        self._parent = (0, "")
 
     def ids(self, span: ReadableSpan) -> Ids:
         """The span's ids, spelled out."""
-        identity, parent = span.get_span_context(), span.parent
+        return self.spelled(span.get_span_context(), span.parent)
+
+    def spelled(self, identity: SpanContext | None, parent: SpanContext | None) -> Ids:
+        """The ids of a span and its parent; those of the last one stand for many of the next, in part."""
         if identity is None:
             return Ids("", "", "")
         trace_id, trace = self._trace
@@ -79,7 +83,14 @@ class SpanReader:
             trace_id = identity.trace_id
             trace = f"{trace_id:032x}"
             self._trace = (trace_id, trace)
-        return Ids(trace, f"{identity.span_id:016x}", "" if parent is None else f"{parent.span_id:016x}")
+        if parent is None:
+            return Ids(trace, span_hex(identity.span_id), "")
+        parent_id, above = self._parent
+        if parent_id != parent.span_id:
+            parent_id = parent.span_id
+            above = span_hex(parent_id)
+            self._parent = (parent_id, above)
+        return Ids(trace, span_hex(identity.span_id), above)
 
     def record(self, span: ReadableSpan, attributes: Mapping[str, object], ids: Ids, end_ns: int | None) -> Record:
         """The span as a record; ``attributes`` is a copy of its attributes."""
