@@ -219,14 +219,17 @@ class Fingerprinter(_Sealed):
             made = self._made(new)
             if len(known) > _MOST_WORDS:
                 known.clear()
-            for word, tag in zip(new, made, strict=True):
-                known[hash(word)] = tag
+            for place, word in enumerate(new):  # `zip` takes longer than one word
+                known[hash(word)] = made[place]
             found += made
         return found
 
     def _made(self, words: Sequence[str]) -> list[int]:
         tags = self.tags([word.encode("utf-8", "surrogatepass") for word in words])
-        return [tag & ~NUMBERED if word.isalpha() else tag | NUMBERED for word, tag in zip(words, tags, strict=True)]
+        made: list[int] = []
+        for place, word in enumerate(words):
+            made.append(tags[place] & ~NUMBERED if word.isalpha() else tags[place] | NUMBERED)
+        return made
 
     def __repr__(self) -> str:
         return f"Fingerprinter(key_id={self.key_id!r})"

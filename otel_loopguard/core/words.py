@@ -85,18 +85,25 @@ def _add_leaves(values: Iterable[object], levels: int, left: int, found: list[ob
 
 def words_of(data: object) -> list[str]:
     """The distinct words among the first `WORD_LIMIT` in the values of plain data: letters and digits, case folded."""
-    said = [leaf for leaf in leaves(data) if leaf is not None and leaf is not True and leaf is not False]
-    text = " ".join(map(str, said))
+    said: list[str] = []
+    for leaf in leaves(data):
+        if isinstance(leaf, str):
+            said.append(leaf)
+        elif leaf is not None and leaf is not True and leaf is not False:
+            said.append(str(leaf))
+    text = " ".join(said)
     if len(text) > _LONGEST_TEXT:
-        text = " ".join(_beginnings(said))
+        text = " ".join(_beginnings(leaves(data)))
     words = text.encode().translate(_FOLDED).decode().split() if text.isascii() else _WORD.findall(text.casefold())
     return list(dict.fromkeys(words[:WORD_LIMIT]))
 
 
-def _beginnings(said: Iterable[object]) -> Iterator[str]:
+def _beginnings(scalars: Iterable[object]) -> Iterator[str]:
     """As much of some scalars as words are looked for in."""
     length = 0
-    for one in said:
+    for one in scalars:
+        if one is None or one is True or one is False:
+            continue
         text = one[:_LONGEST_TEXT] if isinstance(one, str) else str(one)
         yield text
         length += len(text)
