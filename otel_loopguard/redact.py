@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
-import msgspec
-
 from otel_loopguard.conventions import CONTENT, Event, Record, role
 from otel_loopguard.names import REDACTED
 
@@ -25,30 +23,41 @@ ExceptionMode = Literal["drop", "keep"]
 STATUS_KEY: Final = "status.description"
 """How a removed status description is listed."""
 
-_EXCEPTION_KEYS: Final = frozenset(
+# The two sets are no constants for the compiler: tests take single keys out and see what gets through.
+_EXCEPTION_KEYS: frozenset[str] = frozenset(
     ["exception.message", "exception.stacktrace", "error.message", "otel.status_description"]
 )
 """The exception's type stays: it names, and says nothing."""
 
-_KEYS: Final = CONTENT.tool | CONTENT.messages | CONTENT.events
+_KEYS: frozenset[str] = CONTENT.tool | CONTENT.messages | CONTENT.events
 """Of attributes and events alike: some instrumentations write as an event what others write as an attribute."""
 _PREFIXES: Final = (*CONTENT.tool_prefixes, *CONTENT.message_prefixes)
 
 
-class Redaction(msgspec.Struct, frozen=True):
-    """What to remove from one span."""
+class Redaction:
+    """What to remove from one span; never changed."""
 
-    attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The attributes to set, each to `[REDACTED]`."""
-    events: tuple[Event, ...] | None = None
-    """All the span's events in their order, rewritten; None: they stay as they are."""
-    drop_status: bool = False
-    """The status description becomes `[REDACTED]`."""
-    keys: tuple[str, ...] = ()
-    """What is removed, sorted: attribute keys, ``<event name>/<key>`` for events, `status.description`."""
+    __slots__ = ("attributes", "drop_status", "events", "keys")
+
+    def __init__(
+        self,
+        attributes: Mapping[str, str],
+        events: tuple[Event, ...] | None = None,
+        *,
+        drop_status: bool = False,
+        keys: tuple[str, ...] = (),
+    ) -> None:
+        self.attributes = attributes
+        """The attributes to set, each to `[REDACTED]`."""
+        self.events = events
+        """All the span's events in their order, rewritten; None: they stay as they are."""
+        self.drop_status = drop_status
+        """The status description becomes `[REDACTED]`."""
+        self.keys = keys
+        """What is removed, sorted: attribute keys, ``<event name>/<key>`` for events, `status.description`."""
 
 
-NOTHING: Final = Redaction()
+NOTHING: Final = Redaction({})
 """Nothing is to be removed."""
 
 
@@ -88,7 +97,7 @@ def redaction(
     if not keys and not listed:
         return NOTHING
     named = sorted({*keys, *listed}) if listed else sorted(keys)
-    return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status, tuple(named))
+    return Redaction(dict.fromkeys(keys, REDACTED), events, drop_status=drop_status, keys=tuple(named))
 
 
 @lru_cache(maxsize=1024)

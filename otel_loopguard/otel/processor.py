@@ -40,9 +40,9 @@ def _is_ours(end: object) -> bool:
     return isinstance(end, partial) and isinstance(getattr(end.func, "__self__", None), LoopGuardSpanProcessor)
 
 
-def _renew(witness: Witness | None) -> None:
-    if witness is not None:
-        witness.renew()
+def _renew(processor: LoopGuardSpanProcessor | None) -> None:
+    if processor is not None:
+        processor._witness.renew()  # noqa: SLF001 - a part of it
 
 
 def _sources(settings: Settings, tell: Tell) -> Sources:
@@ -95,7 +95,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             start_sending(_place_in)
         self._until_measured = _MEASURED
         if hasattr(os, "register_at_fork"):
-            held = ref(self._witness)
+            held = ref(self)
             os.register_at_fork(after_in_child=lambda: _renew(held()))
 
     @classmethod

@@ -17,7 +17,6 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_loopguard.conventions import RawCall, Record, read, role
 from otel_loopguard.conventions.usage import tokens_of
 from otel_loopguard.core.call import ToolCall, Turn
-from otel_loopguard.core.referable import Referable
 from otel_loopguard.correlate import NOWHERE, Place, Siblings, Surroundings, place
 from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
 
@@ -32,7 +31,7 @@ _PLACES: Final = 64
 """Places remembered below one parent."""
 
 
-class Witness(Referable):
+class Witness:
     """The open spans of one processor, and what their ends say."""
 
     def __init__(self, live: Live) -> None:
