@@ -21,6 +21,12 @@ __all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 _NOTHING: Final[Mapping[str, Any]] = {}
+_INTERNAL: Final = SpanKind.INTERNAL
+_CLIENT: Final = SpanKind.CLIENT
+_SERVER: Final = SpanKind.SERVER
+_PRODUCER: Final = SpanKind.PRODUCER
+_ERROR: Final = StatusCode.ERROR
+"""Looked up once: before Python 3.12 every look into an enum goes through a method of its class."""
 
 
 def span_hex(span_id: int) -> str:
@@ -113,7 +119,7 @@ class SpanReader:
             ids.parent_span_id,
             span.start_time,
             end_ns,
-            status.status_code is StatusCode.ERROR,
+            status.status_code is _ERROR,
             status.description or "",
             length_limit=common.length_limit,
         )
@@ -121,13 +127,13 @@ class SpanReader:
 
 def _kind_of(kind: SpanKind) -> Kind:
     """The kind's name; asked in the order of frequency, since an enum's hash is no constant."""
-    if kind is SpanKind.INTERNAL:
+    if kind is _INTERNAL:
         return "internal"
-    if kind is SpanKind.CLIENT:
+    if kind is _CLIENT:
         return "client"
-    if kind is SpanKind.SERVER:
+    if kind is _SERVER:
         return "server"
-    return "producer" if kind is SpanKind.PRODUCER else "consumer"
+    return "producer" if kind is _PRODUCER else "consumer"
 
 
 def _common(span: ReadableSpan, before: _Common) -> _Common:
