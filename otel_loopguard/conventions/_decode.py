@@ -142,11 +142,12 @@ def first_content(attributes: Mapping[str, object], keys: tuple[str, ...]) -> ob
     """The first of the keys that holds content; where all are hidden, the first placeholder; else `ABSENT`."""
     hidden: object = ABSENT
     for key in keys:
-        value = attributes.get(key, ABSENT)
-        if not is_hidden(value):
-            return value
-        if hidden is ABSENT:
-            hidden = value
+        if key in attributes:
+            value = attributes[key]
+            if not is_hidden(value):
+                return value
+            if hidden is ABSENT:
+                hidden = value
     return hidden
 
 

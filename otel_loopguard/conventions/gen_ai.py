@@ -67,6 +67,8 @@ class GenAi:
     def read(self, record: Record) -> RawCall | None:
         """An `execute_tool` span, or one whose operation name an attribute count limit evicted."""
         attributes = record.attributes
+        if not isinstance(attributes, dict):
+            attributes = dict(attributes)
         if record.signal != "span" or not _is_tool(record.name, attributes):
             return None
         call_id = call_id_of(attributes, _CALL_IDS)
@@ -110,7 +112,7 @@ class GenAi:
         )
 
 
-def _is_tool(name: str, attributes: Mapping[str, object]) -> bool:
+def _is_tool(name: str, attributes: dict[str, object]) -> bool:
     operation = name_of(attributes.get("gen_ai.operation.name"))
     if operation is not None:
         return operation in _TOOL_OPERATIONS
@@ -119,14 +121,14 @@ def _is_tool(name: str, attributes: Mapping[str, object]) -> bool:
     )
 
 
-def _tool(name: str, attributes: Mapping[str, object]) -> str:
+def _tool(name: str, attributes: dict[str, object]) -> str:
     found = name_of(attributes.get("gen_ai.tool.name"))
     if found is not None:
         return found
     return name.removeprefix(_PREFIX) if name.startswith(_PREFIX) else ""
 
 
-def _is_marked_cut(attributes: Mapping[str, object]) -> bool:
+def _is_marked_cut(attributes: dict[str, object]) -> bool:
     """CrewAI's own tracing cuts at 384 KiB and says so in an attribute of its own."""
     return bool(attributes.get("gen_ai.tool.call.arguments.truncated"))
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
+from .identifier import LONGEST
 from .policy import STRICT, Policy, ResultRules, ToolPolicy
 from .reading.answer import (
     REFUSAL_LENGTH,
@@ -50,6 +51,8 @@ _PAYLOADS: Final = frozenset(
 _PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
 _LONGEST_ECHO: Final = 8192
 """Characters of arguments that a message may repeat as a whole."""
+_MOST_TOOLS: Final = 256
+"""Tools whose settings are kept: more than agents are given."""
 _ITEMS: Final = 256
 """Items of a result that are compared; a history remembers no more."""
 _DIGIT: Final = re.compile(r"\d")
@@ -186,6 +189,18 @@ class CallReader:
     def __init__(self, policy: Policy, fingerprinter: Fingerprinter) -> None:
         self.policy = policy
         self._keys = fingerprinter
+        self._known: dict[str, ToolPolicy] = {}
+        """Settings of tools that were called lately."""
+
+    def _settings(self, tool: str) -> ToolPolicy:
+        found = self._known.get(tool)
+        if found is None:
+            found = self.policy.for_tool(tool)
+            if len(self._known) >= _MOST_TOOLS:
+                self._known.clear()
+            if len(tool) <= LONGEST:
+                self._known[tool] = found
+        return found
 
     def call(  # noqa: PLR0913 - what a record tells about a call
         self,
@@ -201,7 +216,7 @@ class CallReader:
         start_ns: int | None = None,
     ) -> ToolCall:
         """The call without its content. ``arguments`` is any value, JSON text, or `ABSENT`; never raises."""
-        settings = self.policy.for_tool(tool)
+        settings = self._settings(tool)
         scope, tag = self._scope(attributes) if self.policy.scope else (None, "")
         data, canonical = _CUT if truncated else load_and_encode(arguments, settings.arguments)
         if isinstance(canonical, Unknown):
@@ -242,7 +257,7 @@ class CallReader:
         data, encoded = load_and_encode(result, STRICT)
         if isinstance(data, Unknown) and error_message is not None:
             data, encoded = error_message, None
-        settings = self.policy.for_tool(call.tool)
+        settings = self._settings(call.tool)
         state_print = None if isinstance(state, Absent) else self._state(state)
         was_told = not isinstance(data, Unknown)
         if isinstance(data, Unknown):
