@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
+import orjson
+
 from .call import ABSENT, OURS, Absent, Category, Outcome, OutcomeKind, ToolCall, Turn
 from .canonical import Unknown, encode, load, load_and_encode
 from .fingerprint import Fingerprinter
@@ -151,9 +153,12 @@ def _parsed(raw: object) -> object:
     if not isinstance(raw, str) or not raw.startswith("{") or len(raw) > _LONGEST_ECHO:
         return raw
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return raw
+        return orjson.loads(raw)
+    except ValueError:
+        try:
+            return json.loads(raw)  # forgives NaN and lone surrogates
+        except (ValueError, RecursionError):
+            return raw
 
 
 def _in_order(data: object, raw: object) -> object:

@@ -63,6 +63,24 @@ def test_what_has_no_rest(arguments: object, answer: object) -> None:
     assert rest(arguments, answer) is None
 
 
+@pytest.mark.parametrize("before", [0, 300])
+@pytest.mark.parametrize(("words", "says_more"), [(11, False), (12, True)])
+def test_how_much_is_left(before: int, words: int, says_more: bool) -> None:  # noqa: FBT001 - a column
+    """Twelve words have to be left, wherever they stand."""
+    answer = "harbour\n" + "7 " * before + "left " * words
+    assert (rest({"q": "harbour"}, answer) is not None) == says_more
+
+
+@pytest.mark.parametrize(
+    ("query", "word"), [("STRASSE 7", "straße"), ("straße 7", "STRASSE"), ("harbours now", "harbour")]
+)
+def test_single_words(query: str, word: str) -> None:
+    """Where no value is repeated as a whole, words are found whatever their case, and whole ones only."""
+    found = rest({"q": query}, f"about the {word}: {LEFT}")
+    assert (found is None) == (word == "harbour")
+    assert found is None or word.encode() not in found
+
+
 def test_answers_to_different_things() -> None:
     """What is left tells them apart."""
     mine = rest({"q": "town charter maps"}, "town charter maps: " + LEFT)

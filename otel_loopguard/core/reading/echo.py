@@ -29,6 +29,8 @@ _SHORT: Final = 600
 _LONGEST: Final = 65_536
 """Characters of an answer that is looked at."""
 _WORDS_LEFT: Final = 12
+_HEAD: Final = 256
+"""Characters in which so many words are looked for first: most answers have them there, or have no more characters."""
 _MOST_WORDS: Final = 256
 _WORD: Final = re.compile(r"[^\W_]+")
 _LEFT: Final = re.compile(r"[^\W\d_]{2,}")
@@ -68,13 +70,13 @@ def _texts(arguments: object) -> list[str]:
     found: dict[str, None] = {}
     if isinstance(arguments, str):
         found[arguments.strip()] = None
-    elif isinstance(arguments, (Mapping, list)):
+    elif isinstance(arguments, (dict, list, Mapping)):  # most are a dict, and the last one is slow to ask
         for leaf in leaves(arguments):
             if isinstance(leaf, str):
                 found[leaf.strip()] = None
                 if len(found) >= _VALUES:
                     break
-    return sorted((one for one in found if len(one) >= _SHORTEST), key=len, reverse=True)
+    return sorted([one for one in found if len(one) >= _SHORTEST], key=len, reverse=True)
 
 
 def _written(value: str) -> str:
@@ -102,9 +104,14 @@ def _without_lines(text: str, values: list[str]) -> str:
 
 def _without_words(text: str, values: list[str]) -> str:
     own = {word.casefold() for value in values for word in _WORD.findall(value)[:_MOST_WORDS] if len(word) >= _SHORTEST}
-    return _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), text) if own else text
+    folded = text.casefold()
+    if not any(word in folded for word in own):  # most answers: to look at every word takes many times longer
+        return text
+    return _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), text)
 
 
 def _says_more(masked: str) -> bool:
     """Whether more is left than the receipt of a thing."""
-    return any(count >= _WORDS_LEFT for count, _ in enumerate(_LEFT.finditer(masked), 1))
+    if len(_LEFT.findall(masked, 0, _HEAD)) >= _WORDS_LEFT:
+        return True
+    return len(masked) > _HEAD and any(count >= _WORDS_LEFT for count, _ in enumerate(_LEFT.finditer(masked), 1))
