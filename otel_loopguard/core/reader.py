@@ -32,7 +32,7 @@ from .reading.category import category_of, is_category, is_passing
 from .reading.command import searches, works_in_silence
 from .reading.comparison import compared
 from .reading.counter import counter_of
-from .reading.echo import without_echo
+from .reading.echo import may_have_rest, without_echo
 from .reading.fault import is_fault
 from .reading.message import message_key, message_shape, opening, unquoted
 from .reading.nothing import is_nothing
@@ -330,7 +330,7 @@ class CallReader:
 
     def _gist(self, canonical: bytes, arguments: object, rules: ResultRules) -> str | None:
         """Fingerprint of an answer without what it repeats of the call."""
-        rest = without_echo(canonical, _parsed(arguments), rules.volatile)
+        rest = without_echo(canonical, _parsed(arguments), rules.volatile) if may_have_rest(canonical) else None
         return None if rest is None else self._keys.result(b"gist\x00" + rest)
 
     def _message(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from otel_loopguard.core.canonical import Unknown, load_and_encode
 from otel_loopguard.core.policy import STRICT
-from otel_loopguard.core.reading.echo import without_echo
+from otel_loopguard.core.reading.echo import may_have_rest, without_echo
 
 LEFT = "The archive holds the founding charter, two maps of the old town and a list of its first mayors."
 """More than the receipt of a thing."""
@@ -69,6 +71,23 @@ def test_how_much_is_left(before: int, words: int, says_more: bool) -> None:  # 
     """Twelve words have to be left, wherever they stand."""
     answer = "harbour\n" + "7 " * before + "left " * words
     assert (rest({"q": "harbour"}, answer) is not None) == says_more
+
+
+TEXTS = st.lists(st.sampled_from(["ab", "harbour", "townharbourtown", "9", "_", " ", ", ", "\n"]), max_size=60)
+
+
+@given(answer=TEXTS.map("".join), value=st.sampled_from(["harbour", "harb", "town", "urto", "ab", "harbour, ab"]))
+def test_too_few_letters(answer: str, value: str) -> None:
+    """What is told to have too few letters has no rest, whatever is taken out of it."""
+    canonical = load_and_encode(answer, STRICT)[1]
+    assert not isinstance(canonical, Unknown)
+    assert may_have_rest(canonical) or without_echo(canonical, {"q": value}, "standard") is None
+
+
+@pytest.mark.parametrize(("letters", "may"), [("ab " * 11, False), ("ab " * 12, True), ("abcdefgh " * 6, True)])
+def test_enough_letters(letters: str, may: bool) -> None:  # noqa: FBT001 - a column
+    """Twelve words, or as many letters as twelve words with something between them."""
+    assert may_have_rest(letters.encode()) is may
 
 
 @pytest.mark.parametrize(
