@@ -13,7 +13,7 @@ from typing import Final
 __all__ = [
     "FAILED", "MASK", "kept_name", "key_of", "name_tag", "number_of", "print_of",
     "print_of_fingerprint", "salt_of", "short",
-    "symbol_of", "tag_of",
+    "symbol_of", "symbol_of_key", "tag_of",
 ]  # fmt: skip
 
 MASK: Final = (1 << 64) - 1
@@ -84,6 +84,12 @@ def tag_of(*numbers: int) -> int:
     for number in numbers:
         mixed = ((mixed ^ number) * _ODD) & MASK
     return mixed >> 32
+
+
+@lru_cache(maxsize=4096)
+def symbol_of_key(key: int) -> int:
+    """What `symbol_of` gives for one key alone, as of most turns: asked several times of each."""
+    return (((key ^ (key >> 29)) * _ODD) & MASK) >> 32
 
 
 def symbol_of(keys: Iterable[int | None]) -> int | None:

@@ -11,7 +11,7 @@ from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.turn import token_of
 from otel_loopguard.core.policy import Policy
-from otel_loopguard.core.tag import key_of, name_tag, number_of, print_of, salt_of, symbol_of
+from otel_loopguard.core.tag import key_of, name_tag, number_of, print_of, salt_of, symbol_of, symbol_of_key
 from otel_loopguard.stream.codec import pack_history
 from tests.support.script import Row, run, step
 
@@ -143,3 +143,4 @@ def test_symbols_are_of_sets() -> None:
     assert symbol_of([1, 2, 3]) == symbol_of([3, 1, 2])
     assert symbol_of({1, 2}) != symbol_of({1, 3})
     assert symbol_of([1, None]) is None
+    assert all(symbol_of_key(key) == symbol_of([key]) for key in (0, 1, 2**63, 2**64 - 1))

@@ -21,7 +21,7 @@ from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.turn import TurnMark, Turns
 from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
-from otel_loopguard.core.tag import print_of_fingerprint, symbol_of
+from otel_loopguard.core.tag import print_of_fingerprint, symbol_of, symbol_of_key
 
 from ._base import Before, Judged, Moment, TurnOver
 
@@ -51,10 +51,12 @@ class Cycle:
         """A nudge or a stop on the turn that completes a lap."""
         turns = history.turns
         if isinstance(moment, Before):
-            keys: set[int | None] = {moment.key}
-            if moment.turn == turns.number:
-                keys.update(entry.key for entry in turns.open)
-            symbol = symbol_of(keys)
+            if moment.key is None:
+                return None
+            if moment.turn == turns.number and turns.open:
+                symbol = symbol_of({moment.key, *[entry.key for entry in turns.open]})
+            else:
+                symbol = symbol_of_key(moment.key)
             if symbol is None or symbol not in turns.symbols:
                 return None
             newest = turns.current().symbol if turns.open and moment.turn > turns.number else None

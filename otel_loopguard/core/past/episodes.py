@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from otel_loopguard.core.decision import Finding, NudgeOutcome
-from otel_loopguard.core.tag import kept_name, symbol_of
+from otel_loopguard.core.tag import kept_name, symbol_of_key
 
 from .entry import Entry
 from .episode import Episode, Subject
@@ -93,7 +93,7 @@ class Episodes:
         if mark.fresh:
             self._end(("idle", 0), place, ended)
         for subject in [one for one in self.held if one[0] == "row"]:
-            if mark.advanced or mark.symbol != symbol_of((subject[1],)):
+            if mark.advanced or mark.symbol != symbol_of_key(subject[1]):
                 self._end(subject, place, ended)
         return ended
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from otel_loopguard.core.call import Turn
-from otel_loopguard.core.tag import symbol_of, tag_of
+from otel_loopguard.core.tag import symbol_of, symbol_of_key, tag_of
 
 from .entry import Entry
 from .turn_mark import TurnMark
@@ -32,7 +32,11 @@ def token_of(turn: Turn) -> str | int | None:
 
 def mark_of(number: int, entries: list[Entry]) -> TurnMark:
     """The mark of a turn."""
-    symbol = symbol_of((entries[0].key,) if len(entries) == 1 else {entry.key for entry in entries})
+    key = entries[0].key
+    if len(entries) == 1 and key is not None:
+        symbol: int | None = symbol_of_key(key)
+    else:
+        symbol = symbol_of({entry.key for entry in entries})
     advanced = waits = fresh = stated = renewed = known = False
     for entry in entries:
         advanced = advanced or entry.advanced
@@ -143,5 +147,5 @@ class Turns:
                 return 1
         elif self.open:
             mark = self.current()
-            return 1 + self._row_with(mark) if mark.symbol == symbol_of((key,)) else 1
-        return 1 + self.row if self.marks and self.marks[-1].symbol == symbol_of((key,)) else 1
+            return 1 + self._row_with(mark) if mark.symbol == symbol_of_key(key) else 1
+        return 1 + self.row if self.marks and self.marks[-1].symbol == symbol_of_key(key) else 1
