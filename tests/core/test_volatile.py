@@ -44,6 +44,11 @@ VOLATILE = [
     ("X-Request-ID: 41c0-77, sent", "·, sent"),
     ("Ray ID: 8f2a91c3d4e5f607", "·"),
     ("trace_id=4bf92f3577b34da6 refused", "· refused"),
+    ("[2496] link 'Next'\n\t[7] main", "· link 'Next'\n· main"),
+    ("[33]<button>Go", "·<button>Go"),
+    ("14,692 / 200K tokens used (7%)", "·"),
+    ("You have 12 steps left", "· left"),
+    ("Turns left: 3", "·"),
 ]
 CONTENT = [
     "42 % done", "57 %", "3 failed, 2 passed", "page 2 of 9", "2/9", "version 1.2.3", "$ 12.50", "21 degrees",
@@ -52,6 +57,7 @@ CONTENT = [
     "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
     "1:2", "3:1 won", "array[12]", "the request id is missing", "a request identical to 123456",
     "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
+    "12 steps left", "steps remaining: 3", "see [12] there", "[12] links", "200K tokens",
     "5 days ago", "/tmp/out/list.txt", "/tmp",  # noqa: S108 - texts
 ]  # fmt: skip
 
@@ -94,6 +100,13 @@ def test_lines_of_errors() -> None:
     text = 'File "<stdin>", line 12, in <module>'
     assert mask(text, "standard", error=True) == text.replace("line 12", MASK)
     assert mask("a baseline 12", "standard", error=True) == "a baseline 12"
+
+
+def test_how_long_one_waits_is_masked_in_errors() -> None:
+    """A lock that is not to be had tells the seconds; where they are what was asked for they are content."""
+    told = "Could not get lock, held by process 412... {}"
+    assert mask(told.format("40s"), "standard", error=True) == mask(told.format("1.5 minutes"), "standard", error=True)
+    assert mask("a lap of 40s", "standard") == "a lap of 40s"
 
 
 @pytest.mark.parametrize(

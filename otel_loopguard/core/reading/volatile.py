@@ -28,6 +28,12 @@ _UNIT: Final = r"(?:ms|msecs?|milliseconds?|secs?|seconds?|s|mins?|minutes?|hrs?
 _LARGER: Final = r"\d* ?(?:m|mins?|minutes?|h|hrs?|hours?),? ?\d"
 """What stands before smaller units: the "1h 2m 3" of "1h 2m 30s"."""
 _AMOUNT: Final = rf"(?:{_LARGER}){{0,2}}\d*(?:[.,]\d+)? ?{_UNIT}"
+_BUDGET: Final = r"(?:turn|step|action|iteration|message|guess|tool call|attempt)(?:s|es)?"
+_ROLE: Final = (
+    "(?:main|generic|group|banner|navigation|contentinfo|region|complementary|article|figure|img|image|separator"
+    "|paragraph|form|search|list|listitem|table|row|cell|grid|gridcell|menu|menubar|tablist|tabpanel|toolbar|tree)"
+)
+"""Of an element without a name, as ARIA calls it."""
 _MINUTES: Final = r":\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _MADE_UP: Final = r"(?:[\w.-]+/)*[\w.-]*(?:\d|[a-z][A-Z]|[A-Z][a-z]*[A-Z])[\w.-]*"
@@ -109,8 +115,13 @@ _SHAPES: Final = (
     _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"\[\d(?:(?<=in\[\d)|(?<=in \[\d)|(?<=out\[\d)|(?<=out \[\d))"),
     _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
     # Of an element, as accessibility trees and lists of what can be clicked number them: "[2496] link 'Next'".
-    _shape(r"(?m)^[\t ]*\[[a-z]?\d+\](?= [A-Za-z]+(?:$| ['\"]))", "] ", r"(?m)^[\t ]*\[[a-z]?\d+\] [a-z]+(?:$| ['\"])"),
+    _shape(rf"(?m)^[\t ]*\[[a-z]?\d+\](?= (?:[A-Za-z]+ ['\"]|{_ROLE}$))", "] ", r"\[[a-z]?\d+\] [a-z]+"),
     _shape(r"\[[a-z]?\d+\](?=<[a-z])", "]<", r"\[[a-z]?\d+\]<[a-z]"),
+    # What a harness says of the agent's budget: "14,692 / 200K tokens used (7%)", "you have 12 steps left". Whose steps
+    # they are must be said: a job's are progress.
+    _shape(r"\d[\d,.]*[KM]? ?/ ?\d[\d,.]*[KM]? tokens\b(?: used)?(?: \(\d+ ?%\))?", "tokens", r"\d[km]? tokens"),
+    _shape(rf"(?i:\byou (?:still )?have (?:only )?\d+ (?:more )?{_BUDGET}\b)", "you ", r"have (?:only )?\d"),
+    _shape(r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)", ": ", r"(?:left|remaining): ?\d"),
     # The id of the request that was answered, told by its name.
     _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
     _shape(rf"(?i:\btrace[-_ ]?id){_VALUE}", "trace", _ID_OF["trace"]),
@@ -122,6 +133,8 @@ _SHAPES: Final = (
 _SHAPES_OF_ERRORS: Final = (
     *_SHAPES,
     _shape(rf"{_any_case('line')} (?<!\w[lL]... )\d+\b", "line ", r"line \d"),
+    # How long one waits already.
+    _shape(rf"\d(?<![\w.]\d)\d*(?:[.,]\d+)? ?{_UNIT}\b", "", rf"\d ?{_UNIT}\b"),
     # A place in a file, as compilers name it, and the numbers of the lines that they quote.
     _shape(r"\.[A-Za-z]\w{0,4}[:(]\d+(?:[:,]\d+)?\)?", ".", r"\.[a-z]\w{0,4}[:(]\d"),
     _shape(r"(?m)^ *\d+(?= \|)", "|", r"(?m)^ *\d+ \|"),
