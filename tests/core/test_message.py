@@ -29,6 +29,7 @@ def key(text: str, arguments: object = None) -> str:
         ("true is wrong", {"x": True}, "true is wrong"),
         ("late at 10:02:03", {}, "late at ·"),
         ("syntax error, line 7", {}, "syntax error, ·"),
+        ("4\u00d7 waiting for the door", {}, "·\u00d7 waiting for the door"),
         ("too\n   many   blanks ", {}, "too many blanks"),
         ("no such file", "no such", "· file"),
     ],

@@ -138,6 +138,7 @@ _SHAPES_OF_ERRORS: Final = (
     # A place in a file, as compilers name it, and the numbers of the lines that they quote.
     _shape(r"\.[A-Za-z]\w{0,4}[:(]\d+(?:[:,]\d+)?\)?", ".", r"\.[a-z]\w{0,4}[:(]\d"),
     _shape(r"(?m)^ *\d+(?= \|)", "|", r"(?m)^ *\d+ \|"),
+    _shape(r"\d+(?= ?\u00d7)", "\u00d7"),  # how often a browser's driver has waited
     # An id without a pattern: hexadecimal, or one that says what it is the id of.
     _shape(r"\b(?:[a-z]{2,8}_)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}\b", "", r"[0-9a-f]{8}"),
     _shape(r"\b(?:req|err|evt|trace)_(?=[A-Za-z]*\d)[0-9A-Za-z]{6,64}\b", "_", r"(?:req|err|evt|trace)_[0-9a-z]{6}"),
