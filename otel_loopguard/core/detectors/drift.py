@@ -263,8 +263,8 @@ def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
 
 
 def _end(entry: Entry) -> int | None:
-    """What an attempt came to: its answer, the shape of its failure, or silence."""
-    if _has_shape(entry) or _is_hitless(entry):
+    """What an attempt came to: its answer, the shape of its failure or its refusal, or silence."""
+    if _has_shape(entry) or _is_hitless(entry) or (entry.refusal and not entry.approval and entry.shape is not None):
         return entry.shape
     return _SILENCE if entry.outcome == "empty" else entry.answer
 
