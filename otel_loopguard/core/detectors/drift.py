@@ -12,7 +12,8 @@ Four rules, all nudges:
   repeats of its question makes no other answer of it. After something new the next asking weighs less than half, as
   refusals do;
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
-  end that an earlier one came to. A hit, or anything else done to the world, starts them again.
+  end that an earlier one came to (a payload that is refused has one end, whatever the reason). A hit, or anything else
+  done to the world, starts them again.
 
 Source: github.com/superplanehq/superplane/issues/4123 (calls varied slightly, answers empty, nothing stops it) and the
 recorded runs of weak models; nearness by bottom-k sketches (Cohen and Kaplan, Summarizing data using bottom-k sketches,
@@ -52,6 +53,8 @@ _FAILURES: Final = 2
 _MANY: Final = 3
 """Different things that were asked for in one form before that is taken for a batch."""
 _SILENCE: Final = None
+_NOT_TAKEN: Final = 0
+"""An end that no answer is by chance."""
 _NO_WORD: Final = ("ours", "missing")
 """Outcomes in which the tool said nothing."""
 
@@ -256,17 +259,28 @@ def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
         return True
     if entry.linked and entry.key is not None and len(of_tool) == len(history.by_key[entry.key]):
         return True  # one call with one result, again and again: that is `identical`
-    if entry.outcome == "ok" and entry.times == 1 and _is_first_of_its_kind(history, entry, entry.answer or 0):
+    tells = entry.outcome == "ok" and not entry.refusal
+    if tells and entry.times == 1 and _is_first_of_its_kind(history, entry, entry.answer or 0):
         return True
     ends = _ends(list(history.of_tool(entry.tool, entry.turn, window)))
     return len(ends) - len(set(ends)) < _STALE
 
 
 def _end(entry: Entry) -> int | None:
-    """What an attempt came to: its answer, the shape of its failure or its refusal, or silence."""
+    """What an attempt came to: its answer, the shape of its failure or its refusal, or silence.
+
+    What was handed over and not taken has come to that, whatever the reason.
+    """
+    if _is_not_taken(entry):
+        return _NOT_TAKEN
     if _has_shape(entry) or _is_hitless(entry) or (entry.refusal and not entry.approval and entry.shape is not None):
         return entry.shape
     return _SILENCE if entry.outcome == "empty" else entry.answer
+
+
+def _is_not_taken(entry: Entry) -> bool:
+    """Whether a payload was handed over and refused."""
+    return entry.payload and entry.refusal and not entry.approval
 
 
 def _ends(attempts: list[Entry]) -> list[int | None]:
@@ -297,8 +311,14 @@ def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
 
 
 def _last_other(history: History, attempt: Entry) -> int:
-    """Place of the newest call that may have changed the world and is no attempt at the same; 0: there is none."""
+    """Place of the newest call that may have changed the world and is no attempt at the same; 0: there is none.
+
+    Looking at a file between two payloads that are refused changes nothing.
+    """
+    looks_count = not _is_not_taken(attempt)
     for entry in reversed(history.resets):
+        if not looks_count and not entry.payload and entry.kind != "write":
+            continue
         if entry is not attempt and not (entry.tool == attempt.tool and _is_near(entry, attempt)):
             return entry.place
     return 0

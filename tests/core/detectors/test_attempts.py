@@ -142,3 +142,50 @@ def test_a_call_that_only_failed_before_is_made_for_the_first_time() -> None:
         Step("create", create, "created"), run_it,
     ]  # fmt: skip
     assert run(calls).said == []
+
+
+NAMED = ("maps of the harbour", "harbour maps of 1800", "maps of the old harbour", "old harbour maps list",
+         "harbour maps of the town", "all harbour maps")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("count", "answer", "said"),
+    [
+        pytest.param(4, "Could not find [{}]. Similar: ['{n} a', '{n} b']", [], id="four wordings"),
+        pytest.param(6, "Could not find [{}]. Similar: ['{n} a', '{n} b']", [(5, "nudge", "drift")], id="the fifth"),
+        pytest.param(6, "The page {n} of the atlas shows it: {}", [], id="each is found"),
+    ],
+)
+def test_a_no_that_names_other_things_each_time(count: int, answer: str, said: list[tuple[int, str, str]]) -> None:
+    """Refusals without an error flag are one end where they have one shape, whatever they offer instead."""
+    calls = [
+        Step("search", {"title": name}, answer.format(name, n="abcdef"[number])) for number, name in enumerate(NAMED)
+    ]
+    assert [one for one in run(calls[:count]).said if one[2] == "drift"] == said
+
+
+FAULTS = ("unexpected indent in '{}'", "the name was not expected after: {}", "a bracket is missing: {}",
+          "must not begin like this: {}", "unindent does not match: {}", "wrong token near {}")  # fmt: skip
+LOOK = Step("view", {"path": "a.py"}, "def area(width, height): ...")
+
+
+def patch(number: int, *, taken: bool = False) -> Step:
+    """One wording of one edit, refused for another reason than the others."""
+    text = f"def area(width, height):\n{' ' * (number + 1)}return width * height + {number}"
+    answer = "File a.py edited" if taken else "Edit refused. " + FAULTS[number].format(text)
+    return Step("edit", {"path": "a.py", "new_str": text}, answer)
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        pytest.param([*map(patch, range(4))], [], id="four"),
+        pytest.param([*map(patch, range(5))], [(5, "nudge", "drift")], id="the fifth"),
+        pytest.param([*map(patch, range(3)), LOOK, *map(patch, range(3, 5))], [(6, "nudge", "drift")],
+                     id="looked at in between"),
+        pytest.param([*map(patch, range(3)), patch(5, taken=True), *map(patch, range(3, 5))], [], id="one is taken"),
+    ],
+)  # fmt: skip
+def test_an_edit_that_is_never_taken(calls: list[Step], said: list[tuple[int, str, str]]) -> None:
+    """Near-equal payloads that are refused have one end, whatever the reasons."""
+    assert [one for one in run(calls).said if one[2] == "drift"] == said
