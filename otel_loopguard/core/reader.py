@@ -303,8 +303,8 @@ class CallReader:
             fingerprint = self._keys.result(canonical)
             moving = not refusal and rules.volatile == "standard" and _MASKED in canonical
             said = 0 if is_error else self._said(canonical)
-            asked = worded and (refusal or not payload) and not (is_error or is_empty or approval)
-            gist = self._gist(canonical, arguments, rules) if asked else None
+            asked = (refusal or not payload) and not (is_error or is_empty or approval)
+            gist = self._gist(canonical, arguments, rules, worded=worded) if asked else None
         short = not refusal and not said
         hitless = short and isinstance(data, str) and finds_nothing(data)
         if hitless:
@@ -328,9 +328,11 @@ class CallReader:
             counter=None if refusal or rule is not None else counter_of(data),
         )  # fmt: skip
 
-    def _gist(self, canonical: bytes, arguments: object, rules: ResultRules) -> str | None:
+    def _gist(self, canonical: bytes, arguments: object, rules: ResultRules, *, worded: bool) -> str | None:
         """Fingerprint of an answer without what it repeats of the call."""
-        rest = without_echo(canonical, _parsed(arguments), rules.volatile) if may_have_rest(canonical) else None
+        if not may_have_rest(canonical):
+            return None
+        rest = without_echo(canonical, _parsed(arguments), rules.volatile, worded=worded)
         return None if rest is None else self._keys.result(b"gist\x00" + rest)
 
     def _message(

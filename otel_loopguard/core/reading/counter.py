@@ -11,12 +11,10 @@ from typing import Final
 
 __all__ = ["counter_of"]
 
-_END: Final = 400
+_HINTS: Final = ("%", "/", " of ")
+_END: Final = 200
 """Characters at the end of a text in which a count is looked for: the newest lines of a log."""
-_COUNT: Final = re.compile(
-    r"(?<![\w./-])(\d{1,12}(?:\.\d{1,6})?) ?(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)"
-    r"|(?<![\w.-])(\d{1,3}(?:\.\d{1,6})?) ?%"
-)
+_COUNT: Final = re.compile(r"(\d(?<![\w./-]\d)\d{0,11}(?:\.\d{1,6})?) ?(?:(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)|%)")
 _NAMED: Final = frozenset(
     ["progress", "percent", "percentage", "step", "epoch", "iteration", "completed", "processed", "done", "page"]
 )
@@ -25,8 +23,9 @@ _NAMED: Final = frozenset(
 def counter_of(data: object) -> float | None:
     """The last count of a text, or the first of an object's members that is named like one."""
     if isinstance(data, str):
-        found = _COUNT.findall(data[-_END:])
-        return float(found[-1][0] or found[-1][1]) if found else None
+        end = data[-_END:]
+        found = _COUNT.findall(end) if any(hint in end for hint in _HINTS) else None
+        return float(found[-1]) if found else None
     if isinstance(data, dict):
         for name, value in data.items():
             if name in _NAMED and isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -38,6 +38,12 @@ _LEAST: Final = 2
 _LEFT: Final = re.compile(r"[^\W\d_]{2,}")
 _LETTERS: Final = bytes(code if chr(code).isascii() and chr(code).isalpha() else ord(" ") for code in range(256))
 """What each byte of ASCII becomes where only letters count."""
+_REFERENCE: Final = re.compile(r"\[[a-z]{0,2}\d{1,6}\]")
+"""The number of an element, as pages are written down for agents."""
+_PAGE: Final = 300
+"""Bytes of an answer that is more than a receipt, whatever was asked."""
+_MOST_IN_BAG: Final = 4_000
+"""Characters of an answer that is compared as a bag of words."""
 _PASSING: Final = re.compile(
     r"\d(?<=[Ll]ine \d)\d*|\d(?<![\w.]\d)\d*(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?)\b|[~^]{2,}"
 )
@@ -47,17 +53,20 @@ _SEARCHED: Final = 1_000
 
 
 def without_echo(
-    canonical: bytes, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...]
+    canonical: bytes, arguments: object, volatile: Literal["standard", "none"] | tuple[str, ...], *, worded: bool
 ) -> bytes | None:
-    """Canonical bytes of an answer, the call's own texts masked, and line numbers and durations with them.
+    """The words of an answer, the call's own texts masked, and with them line numbers, durations and elements' numbers.
 
-    None where the answer repeats nothing of the call, or says little else. ``volatile`` as in the policy.
+    None where nothing is masked, or little else is said, and for a short answer to a call that is not ``worded`` enough
+    to be near another. ``volatile`` as in the policy.
     """
-    if len(canonical) > _LONGEST:
+    if len(canonical) > _LONGEST or (len(canonical) < _PAGE and not worded):
         return None
     text = canonical.decode("utf-8", "replace")
     values = _texts(arguments)
     masked = _without_values(text, values)
+    if volatile == "standard" and text.startswith('"') and "[" in text:
+        masked = _REFERENCE.sub(MASK, masked)
     if masked == text and "ine " in text:
         masked = _without_lines(text, values)
     if masked == text and len(text) <= _SHORT and "\\n" not in text and _says_more(text):
@@ -66,6 +75,8 @@ def without_echo(
         return None
     if volatile == "standard" and len(masked) <= _SEARCHED:
         masked = _PASSING.sub(MASK, masked)
+    if len(masked) <= _MOST_IN_BAG:  # in whatever order they come
+        masked = " ".join(sorted(set(masked.replace("\\n", " ").split())))
     return masked.encode("utf-8", "replace")
 
 

@@ -184,6 +184,32 @@ def test_rounds_and_silence_while_the_application_moves() -> None:
     assert run(rows).said == run(other).said == []
 
 
+def page(number: int, text: str, found: str) -> Row:
+    """What a browser shows after something was typed: its elements have other numbers each time."""
+    lines = [f"[{7 * number + place}] link '{name}'" for place, name in enumerate(("Orders", "Products", "Customers"))]
+    shown = "\n".join(
+        [*lines, f"[{7 * number + 4}] textbox 'Product' value: {text}", f"[{7 * number + 5}] text '{found}'"]
+    )
+    return ("type", {"element": str(7 * number), "text": text}, shown + "\n" + "the footer of every page of it " * 6)
+
+
+WORDS = ("racer", "tank top", "racer tank", "tank racer", "the racer", "top racer", "tanks", "racers")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param([page(number, text, "0 records") for number, text in enumerate(WORDS)],
+                     [(7, "nudge", "no_progress")], id="one page whatever is typed"),
+        pytest.param([page(number, text, f"{number} records") for number, text in enumerate(WORDS)], [],
+                     id="each time it shows something else"),
+    ],
+)  # fmt: skip
+def test_pages_that_show_what_was_typed(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
+    """A page is known though it shows what was typed, and numbers its elements anew."""
+    assert idle(rows, "{}") == said
+
+
 LOOKS = [{"rent": 900 + 10 * number, "pets": "yes"} for number in range(8)]
 
 
