@@ -186,7 +186,7 @@ class History(Calls):
         if is_ours:
             return
         unseen = unseen and not self._is_told(entry, outcome)
-        entry.fresh = unseen and not self._is_known_gist(entry)
+        entry.fresh = unseen
         if outcome.state is not None:
             entry.fresh = self.seen.add(tag_of(number_of(outcome.state)))
         if settings.asks_user:
@@ -212,11 +212,7 @@ class History(Calls):
             return entry.error is not None and any(one.error == entry.error for one in earlier)
         if outcome.hitless:
             return any(one.shape == entry.shape for one in earlier)
-        return outcome.said != 0 and entry.gist is not None and any(one.gist == entry.gist for one in earlier)
-
-    def _is_known_gist(self, entry: Entry) -> bool:
-        """Whether the tool has said the same before, but for what it repeats of the call."""
-        return entry.gist is not None and any(one.gist == entry.gist for one in self.by_tool.get(entry.tool, ()))
+        return entry.gist is not None and any(one.gist == entry.gist for one in earlier)
 
     def _link(self, entry: Entry, outcome: Outcome, window: int) -> None:
         """Whether the call continues the streak of its key."""
