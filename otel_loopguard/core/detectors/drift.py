@@ -1,6 +1,6 @@
 """Different arguments, the same nothing: a question worded again and again.
 
-Four rules, all nudges:
+Five rules, all nudges:
 
 * a streak of empty or failing answers of one tool to so many different arguments, the failures of one shape; a hit
   in between starts it again, and so does a call of four words or more that is near none of the streak's such calls
@@ -13,7 +13,9 @@ Four rules, all nudges:
   refusals do;
 * near-equal attempts in the window that come to few different ends, silence and failure by turns: four of them to an
   end that an earlier one came to (a payload that is refused has one end, whatever the reason). A hit, or anything else
-  done to the world, starts them again.
+  done to the world, starts them again;
+* six near-equal attempts that fail in one form, though nearly the same was done about it before four of them, in
+  silence: a server that is started again and does not answer.
 
 Source: github.com/superplanehq/superplane/issues/4123 (calls varied slightly, answers empty, nothing stops it) and the
 recorded runs of weak models; nearness by bottom-k sketches (Cohen and Kaplan, Summarizing data using bottom-k sketches,
@@ -32,13 +34,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from otel_loopguard.core.attempts import (
+    NO_WORD,
+    SILENCE,
+    attempts_at,
+    ends_of,
+    fails_alike,
+    has_shape,
+    is_attempt,
+    is_hitless,
+    is_near,
+    is_next,
+    is_receipt,
+    last_new_change,
+)
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.past.reason import IN_VAIN
 from otel_loopguard.core.past.refusal import LIGHT, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
-from otel_loopguard.core.words import LONG_ENOUGH, asks_anew, counts_on, each_its_own, fills_a_form, near
+from otel_loopguard.core.words import LONG_ENOUGH, asks_anew, each_its_own, fills_a_form, near
 
 from ._base import After, Judged, Moment, finding_on, one_a_turn
 
@@ -48,15 +64,14 @@ _SHAPED_FAILURES: Final = 5
 _WORDINGS: Final = 4
 _STALE: Final = 4
 """Attempts that came to an end known from an earlier one."""
+_FIXES: Final = 4
+"""Changes that were tried before, among failures of one form."""
+_IN_VAIN: Final = 6
+"""Failures of one form, with one thing done about them before each."""
 _FAILURES: Final = 2
 """Among attempts of which some end in silence: by itself that is how many a tool says that it is done."""
 _MANY: Final = 3
 """Different things that were asked for in one form before that is taken for a batch."""
-_SILENCE: Final = None
-_NOT_TAKEN: Final = 0
-"""An end that no answer is by chance."""
-_NO_WORD: Final = ("ours", "missing")
-"""Outcomes in which the tool said nothing."""
 
 
 class Drift:
@@ -87,14 +102,14 @@ class Drift:
             judged = None
         if judged is None and entry.outcome == "ok":
             judged = self._reworded(history, moment, policy)
-        return judged or self._attempts(history, moment, policy)
+        return judged or self._attempts(history, moment, policy) or self._in_vain(history, moment, policy)
 
     def _nothing(self, history: History, moment: After) -> Judged | None:
         limit = moment.settings.drift.nudge
         if len(history.by_tool[moment.entry.tool]) < limit:
             return None
         streak = _streak(history, moment.entry)
-        if len(streak) < limit or all(_has_shape(entry) for entry in streak) or _is_work(streak, limit):
+        if len(streak) < limit or all(has_shape(entry) for entry in streak) or _is_work(streak, limit):
             return None
         if _is_batch(streak):
             return None
@@ -102,7 +117,7 @@ class Drift:
 
     def _shaped(self, history: History, moment: After) -> Judged | None:
         entry = moment.entry
-        if not _has_shape(entry) or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
+        if not has_shape(entry) or len(history.by_tool[entry.tool]) < _SHAPED_FAILURES:
             return None
         found = one_a_turn(_alike(history, entry))
         if len(found) < _SHAPED_FAILURES or len({one.key for one in found}) < 2:  # noqa: PLR2004
@@ -111,7 +126,7 @@ class Drift:
 
     def _reworded(self, history: History, moment: After, policy: Policy) -> Judged | None:
         entry = moment.entry
-        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH or _is_receipt(entry):
+        if not entry.informative or entry.answer is None or entry.word_count < LONG_ENOUGH or is_receipt(entry):
             return None
         if entry.kind == "write" or (entry.payload and not entry.refusal):
             return None
@@ -122,7 +137,7 @@ class Drift:
         for earlier in history.of_tool(entry.tool, entry.turn, policy.window):
             if earlier.turn >= found[-1].turn or not earlier.says_as(entry) or earlier.outcome == "ours":
                 continue
-            if _is_near(earlier, entry) and (entry.refusal or not _counts_on(earlier, entry)):
+            if is_near(earlier, entry) and (entry.refusal or not is_next(earlier, entry)):
                 weight += LIGHT if _new_between(history, earlier, found[-1]) else IN_VAIN
                 found.append(earlier)
         measure = max(MEASURE, IN_VAIN * moment.settings.drift.nudge) if moment.outcome.hitless else MEASURE
@@ -135,20 +150,35 @@ class Drift:
     def _attempts(self, history: History, moment: After, policy: Policy) -> Judged | None:
         """Many attempts at one thing that come to few different ends."""
         entry = moment.entry
-        if entry.word_count < LONG_ENOUGH or not _is_attempt(entry) or _is_unlike_any(history, entry, policy.window):
+        if entry.word_count < LONG_ENOUGH or not is_attempt(entry) or _is_unlike_any(history, entry, policy.window):
             return None
-        found = _attempts_at(history, entry, policy.window)
-        ends = _ends(found)
+        found = attempts_at(history, entry, policy.window)
+        ends = ends_of(found)
         places = range(len(found))
         hit = next((place for place in places if found[place].outcome == "ok" and ends.count(ends[place]) == 1), None)
         found, ends = found[:hit], ends[:hit]
         if len(found) - len(set(ends)) < _STALE or ends.count(ends[0]) == 1:
             return None
-        if _SILENCE in ends and not _silence_tells(found, ends):
+        if SILENCE in ends and not _silence_tells(found, ends):
             return None
         if _is_batch_with_answer(moment, found):
             return None
         return self._judged(history, moment, found, _STALE)
+
+    def _in_vain(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        """One thing that fails in one form though the same was done about it each time in nearly the same words."""
+        entry = moment.entry
+        if not (entry.refusal and entry.shape is not None) or entry.payload or entry.word_count < LONG_ENOUGH:
+            return None
+        alike = [one for one in history.of_tool(entry.tool, entry.turn, policy.window) if fails_alike(one, entry)]
+        found = one_a_turn(alike)
+        if len(found) < _IN_VAIN or entry.approval:
+            return None
+        barrier, tried = last_new_change(history, entry)
+        found = [one for one in found if one.place > barrier]
+        if len(found) < _IN_VAIN or sum(place > found[-1].place for place in tried) < _FIXES:
+            return None
+        return self._judged(history, moment, found, _IN_VAIN)
 
     def _judged(self, history: History, moment: After, found: list[Entry], limit: int) -> Judged:
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=len(found), limit=limit)
@@ -181,21 +211,12 @@ def _silence_tells(found: list[Entry], ends: list[int | None]) -> bool:
     """
     if sum(one.outcome == "error" for one in found) >= _FAILURES:
         return True
-    aloud = [end for end in ends if end is not _SILENCE]
+    aloud = [end for end in ends if end is not SILENCE]
     return len(aloud) > len(set(aloud)) and not any(one.approval for one in found)
 
 
 def _is_nothing(entry: Entry) -> bool:
-    return (entry.outcome in ("empty", "error") or _is_hitless(entry)) and not entry.renewed
-
-
-def _is_hitless(entry: Entry) -> bool:
-    """Whether the answer says that there was no hit: of unflagged answers beside refusals those alone have a shape."""
-    return entry.outcome == "ok" and not entry.refusal and entry.shape is not None
-
-
-def _has_shape(entry: Entry) -> bool:
-    return entry.outcome == "error" and entry.shape is not None
+    return (entry.outcome in ("empty", "error") or is_hitless(entry)) and not entry.renewed
 
 
 def _is_work(streak: list[Entry], limit: int) -> bool:
@@ -220,38 +241,6 @@ def _is_batch(streak: list[Entry]) -> bool:
     return len(long) >= _MANY and 2 * len(long) > len(streak) and asks_anew(long)
 
 
-def _is_near(one: Entry, other: Entry) -> bool:
-    return one.key == other.key or near(one.words, one.word_count, other.words, other.word_count)
-
-
-def _counts_on(one: Entry, other: Entry) -> bool:
-    """The same question about another id, or another number."""
-    return one.key != other.key and counts_on(one.words, other.words)
-
-
-def _is_as_near(one: Entry, other: Entry, words: frozenset[int]) -> bool:
-    """Near, and no more than twice as long: a short text can be all in a long one. ``words`` are the other's."""
-    if one.key == other.key:
-        return True
-    if one.word_count > 2 * other.word_count or other.word_count > 2 * one.word_count:
-        return False
-    return near(one.words, one.word_count, words, other.word_count)
-
-
-def _is_receipt(entry: Entry) -> bool:
-    """An approval that says so, or the answer to an accepted payload."""
-    if entry.refusal:
-        return False
-    return entry.payload or (entry.approval and entry.outcome == "ok")
-
-
-def _is_attempt(entry: Entry) -> bool:
-    """Whether the call asked for something and its outcome says whether it got that."""
-    if _is_receipt(entry):
-        return False
-    return entry.outcome != "ok" or entry.informative
-
-
 def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
     """Whether so many attempts with so few ends cannot be, told without asking which of them are near."""
     of_tool = history.by_tool[entry.tool]
@@ -262,72 +251,14 @@ def _is_unlike_any(history: History, entry: Entry, window: int) -> bool:
     tells = entry.outcome == "ok" and not entry.refusal
     if tells and entry.times == 1 and _is_first_of_its_kind(history, entry, entry.answer or 0):
         return True
-    ends = _ends(list(history.of_tool(entry.tool, entry.turn, window)))
+    ends = ends_of(list(history.of_tool(entry.tool, entry.turn, window)))
     return len(ends) - len(set(ends)) < _STALE
-
-
-def _end(entry: Entry) -> int | None:
-    """What an attempt came to: its answer, the shape of its failure or its refusal, or silence.
-
-    What was handed over and not taken has come to that, whatever the reason.
-    """
-    if _is_not_taken(entry):
-        return _NOT_TAKEN
-    if _has_shape(entry) or _is_hitless(entry) or (entry.refusal and not entry.approval and entry.shape is not None):
-        return entry.shape
-    return _SILENCE if entry.outcome == "empty" else entry.answer
-
-
-def _is_not_taken(entry: Entry) -> bool:
-    """Whether a payload was handed over and refused."""
-    return entry.payload and entry.refusal and not entry.approval
-
-
-def _ends(attempts: list[Entry]) -> list[int | None]:
-    """What each attempt came to; answers that differ in what they repeat of the call are one end."""
-    ends: list[int | None] = []
-    known: dict[int, int | None] = {}
-    for one in attempts:
-        end = _end(one)
-        ends.append(end if one.gist is None or end != one.answer else known.setdefault(one.gist, end))
-    return ends
-
-
-def _attempts_at(history: History, attempt: Entry, window: int) -> list[Entry]:
-    """The attempt and those before it at nearly the same, newest first, back to where something else was done."""
-    found = [attempt]
-    barrier = _last_other(history, attempt)
-    words = frozenset(attempt.words)
-    for earlier in history.of_tool(attempt.tool, attempt.turn, window):
-        if earlier.turn >= found[-1].turn or earlier.outcome in _NO_WORD or not _is_as_near(earlier, attempt, words):
-            continue
-        if earlier.place < barrier or _is_receipt(earlier):
-            break
-        if earlier.outcome != "ok" or (earlier.informative and (earlier.refusal or not _counts_on(earlier, attempt))):
-            found.append(earlier)
-        elif earlier.informative and attempt.outcome == "error":
-            break  # a hit among things that differ in a number: what fails since is another beginning
-    return found
-
-
-def _last_other(history: History, attempt: Entry) -> int:
-    """Place of the newest call that may have changed the world and is no attempt at the same; 0: there is none.
-
-    Looking at a file between two payloads that are refused changes nothing.
-    """
-    looks_count = not _is_not_taken(attempt)
-    for entry in reversed(history.resets):
-        if not looks_count and not entry.payload and entry.kind != "write":
-            continue
-        if entry is not attempt and not (entry.tool == attempt.tool and _is_near(entry, attempt)):
-            return entry.place
-    return 0
 
 
 def _alike(history: History, last: Entry) -> Iterator[Entry]:
     """Failures of one message shape in a row, newest first."""
     for entry in reversed(history.by_tool[last.tool]):
-        if entry.outcome in _NO_WORD:
+        if entry.outcome in NO_WORD:
             continue
         if entry.outcome != "error" or entry.shape != last.shape:
             return
@@ -338,7 +269,7 @@ def _streak(history: History, last: Entry) -> list[Entry]:
     """Calls with different arguments that brought nothing, newest first, one a turn."""
     tail: list[Entry] = []
     for entry in reversed(history.by_tool[last.tool]):
-        if entry.key is None or entry.outcome in _NO_WORD:
+        if entry.key is None or entry.outcome in NO_WORD:
             continue
         if not _is_nothing(entry):
             break
@@ -346,7 +277,7 @@ def _streak(history: History, last: Entry) -> list[Entry]:
     streak: list[Entry] = []
     shape: int | None = None
     for entry in reversed(tail):
-        if _has_shape(entry):
+        if has_shape(entry):
             if shape is not None and entry.shape != shape:
                 streak = []
             shape = entry.shape

@@ -189,3 +189,32 @@ def patch(number: int, *, taken: bool = False) -> Step:
 def test_an_edit_that_is_never_taken(calls: list[Step], said: list[tuple[int, str, str]]) -> None:
     """Near-equal payloads that are refused have one end, whatever the reasons."""
     assert [one for one in run(calls).said if one[2] == "drift"] == said
+
+
+def start(number: int, told: str = "") -> Step:
+    """A server started in other words, which says nothing."""
+    return Step("shell", {"command": f"nohup serve app main port 8000 option {OPTIONS[number]} quietly"}, told)
+
+
+def ask(number: int, answer: str = "curl: (7) failed to connect to port 8000 after {} ms") -> Step:
+    """The server asked after some seconds."""
+    return Step("shell", {"command": f"sleep {number}; curl -sS localhost port 8000 health"}, answer.format(number))
+
+
+@pytest.mark.parametrize(
+    ("calls", "places"),
+    [
+        pytest.param([one for number in range(5) for one in (start(number), ask(number))], [], id="five"),
+        pytest.param([one for number in range(6) for one in (start(number), ask(number))], [12], id="the sixth"),
+        pytest.param([one for number in range(6) for one in (start(number, f"listens on {number}"), ask(number))], [],
+                     id="each start says something else"),
+        pytest.param([one for number in range(6) for one in (start(number), ask(number, "status {}: 9 users"))], [],
+                     id="it answers"),
+        pytest.param([start(0), *(ask(0) for _ in range(2)), Step("edit", {"path": "a", "content": "b\n"}, "edited"),
+                      *(one for number in range(1, 5) for one in (start(number), ask(number)))], [],
+                     id="something was changed"),
+    ],
+)  # fmt: skip
+def test_the_same_done_about_the_same_failure(calls: list[Step], places: list[int]) -> None:
+    """A failure that comes again though nearly the same was done about it each time, in silence."""
+    assert [place for place, _, kind in run(calls).said if kind == "drift"] == places
