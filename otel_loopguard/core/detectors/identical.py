@@ -54,7 +54,7 @@ class Identical:
             return None
         if moment.entry.outcome == "ours":
             return None
-        if not _brings_news(moment.settings):
+        if not _brings_news(moment):
             retold = self._retold(history, moment, moment.entry.key) if moment.entry.stale else None
             return retold or self._known(history, moment, moment.entry.key, policy.window)
         return self._after(history, moment, moment.entry.key, policy.window)
@@ -66,9 +66,9 @@ class Identical:
         if count > 1 and count >= rule.nudge and not history.reset_between(streak[0], moment.turn):
             if count >= rule.stop and _towards_stop(history, streak, moment.turn) >= rule.stop:
                 return self._judged("stop", history, moment, streak, count=count, limit=rule.stop)
-            if not _brings_news(moment.settings):
+            if not _brings_news(moment):
                 return self._judged("nudge", history, moment, streak, count=count, limit=rule.nudge)
-        return None if _brings_news(moment.settings) else self._row(history, moment, key, moment.turn)
+        return None if _brings_news(moment) else self._row(history, moment, key, moment.turn)
 
     def _after(self, history: History, moment: After, key: int, window: int) -> Judged | None:
         rule = moment.settings.identical
@@ -140,9 +140,18 @@ def _telling_between(history: History, before: Entry, after: Entry) -> set[int]:
     return {one.tool for one in told if one.fresh and not one.thought}
 
 
-def _brings_news(settings: ToolPolicy) -> bool:
-    """Whether the call may bring news by itself: its nudge waits for the result."""
-    return settings.result.progress is not None or settings.cursor is not None
+def _brings_news(moment: Before | After) -> bool:
+    """Whether the call may bring news by itself: its nudge waits for the result.
+
+    A payload that was refused may: blanks around a text do not tell calls apart, and may be what was wrong with it.
+    """
+    if isinstance(moment, Before):
+        last = moment.last
+        mended = moment.call.payload and last is not None and last.refusal
+    else:
+        mended = moment.call.payload and moment.entry.refusal
+    settings = moment.settings
+    return mended or settings.result.progress is not None or settings.cursor is not None
 
 
 def _towards_stop(history: History, streak: list[Entry], turn: int) -> int:

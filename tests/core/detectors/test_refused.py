@@ -149,3 +149,14 @@ def test_names_that_are_looked_up_one_after_the_other(hits: set[int], said: set[
         Step("find", {"name": f"n{place}"}, f'{{"id": {place}}}' if place in hits else missing) for place in range(14)
     ]
     assert kinds(calls) == said
+
+
+def test_an_edit_that_is_mended_in_its_blanks() -> None:
+    """Calls that differ in blanks around a text are equal, so the nudge on a refused payload waits for its result."""
+
+    def edit(blanks: int, answer: str) -> Step:
+        return Step("edit", {"lines": "59:59", "content": " " * blanks + "output = connection.rolls_back"}, answer)
+
+    refused, taken = "Edit refused: unindent does not match", "File a.py: 65 lines, edited"
+    assert run([edit(0, refused), edit(4, refused), edit(8, taken)]).said == []
+    assert run([edit(0, refused), edit(4, refused), edit(8, refused)]).said[0] == (3, "nudge", "identical")
