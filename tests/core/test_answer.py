@@ -25,6 +25,7 @@ NEITHER = Answer()
         ("ERROR: pattern is wrong", REFUSAL),
         ("lost connection; the request timed out", REFUSAL),
         ("42 rows in orders", NEITHER),
+        ("[File: a.py] 1:x = 2 (check the indentation, no duplicate lines, etc)", NEITHER),
         ("knot, notice, nobody, mirror", NEITHER),
         ("", NEITHER),
         ("File created successfully at: /repo/reproduce_error.py", APPROVAL),

@@ -67,7 +67,7 @@ _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _NO_FAILURE: Final = re.compile(
     r"\b(?:no|0|zero|without) (?:\w+ ){0,2}?"
-    r"(?:errors?|exceptions?|fail(?:ures?|ed|ing)|problems?|issues?|warnings?|changes?)\b"
+    r"(?:errors?|exceptions?|fail(?:ures?|ed|ing)|problems?|issues?|warnings?|changes?|duplicate lines)\b"
     r"|\b(?:is_?)?(?:errors?|failed|failures?|exceptions?)\W{0,3}[:=]\W{0,2}(?:false|null|none|0|no)\b"
     r"|\berrors?\W{0,3}[:=]\s*(?:\[\]|\{\}|\"\"|'')"
 )
