@@ -131,7 +131,7 @@ class History(Calls):
             entry.advanced = entry.resets = True
         self._link(entry, outcome, window)
         entry.stale = self._is_stale(entry, outcome)
-        entry.counted = self._counts_further(entry, outcome)
+        entry.goes_on = self._goes_on(entry, outcome)
         self.said, self.counter = outcome.said, outcome.counter
         if entry.refusal and entry.outcome != "ours":
             works, answers = (partial(rule, refused=entry) for rule in (self.worked_since, self.answered_since))
@@ -245,11 +245,13 @@ class History(Calls):
         last = self.entries[-1].answer
         return (entry.answer is not None and entry.answer == last) or retold(outcome.said, self.said)
 
-    def _counts_further(self, entry: Entry, outcome: Outcome) -> bool:
-        """Whether the answer counts further than that of the equal call just before."""
-        if outcome.counter is None or self.counter is None or entry.key is None or not self.entries:
+    def _goes_on(self, entry: Entry, outcome: Outcome) -> bool:
+        """Whether the answer goes on from that of the equal call just before: it counts further, or is a new page."""
+        if entry.key is None or not self.entries or self.entries[-1].key != entry.key:
             return False
-        return self.entries[-1].key == entry.key and outcome.counter > self.counter
+        if outcome.counter is not None and self.counter is not None and outcome.counter > self.counter:
+            return True
+        return bool(outcome.said and self.said) and entry.fresh and not entry.stale
 
     def _make_room(self) -> None:
         """Drop what is older than the bounds, of a call first its sketch and then its detail."""

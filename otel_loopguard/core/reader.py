@@ -325,7 +325,7 @@ class CallReader:
             hitless=hitless, tells=worded and short and not hitless and tells(data),
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
             state=state, end_ns=end_ns, gist=gist,
-            counter=None if refusal or rule is not None else counter_of(data),
+            counter=None if is_error or rule is not None else counter_of(data, refused=refusal),
         )  # fmt: skip
 
     def _gist(self, canonical: bytes, arguments: object, rules: ResultRules, *, worded: bool) -> str | None:

@@ -132,7 +132,7 @@ def _bits(entry: Entry) -> int:
         | entry.fresh << 12
         | entry.approval << 13
         | entry.stale << 14
-        | entry.counted << 15
+        | entry.goes_on << 15
         | (0 if entry.gist is None else _HAS_GIST)
         | (0 if entry.key is None else _HAS_KEY)
         | (0 if entry.answer is None else _HAS_ANSWER)

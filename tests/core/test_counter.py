@@ -28,12 +28,34 @@ from tests.support.script import Failure, Row, run
 )
 def test_counts(answer: object, count: float | None) -> None:
     """A part of a whole, a share, or a member that is named like one; a bare number, a date or a path is none."""
-    assert counter_of(answer) == count
+    assert counter_of(answer, refused=False) == count
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [
+        ("step 3 of 8: print a test page? No", 3),
+        ("attempt 3 of 8 failed", None),
+        ("57 % failed", None),
+        ({"step": 3}, None),
+    ],
+)
+def test_counts_of_what_says_no(answer: object, count: float | None) -> None:
+    """A form's next page may ask a question, and a try that fails may be counted."""
+    assert counter_of(answer, refused=True) == count
 
 
 def wizard(*answers: object) -> list[Row]:
     """One click at one place for each answer."""
     return [("click", {"x": 612, "y": 488}, answer) for answer in answers]
+
+
+LETTERS = [f"{one}{two}word{three}" for one in "abcdefgh" for two in "klmnopqrs" for three in "tuvw"]
+
+
+def long_page(number: int) -> str:
+    """A page of a report that has words of its own."""
+    return "a page of a long report " * 20 + " ".join(LETTERS[36 * number : 36 * number + 36])
 
 
 PAGES = [f"step {number} of 9: page {'abcdefghi'[number]}" for number in range(1, 9)]
@@ -48,6 +70,7 @@ TOLD = [(5, "nudge", "identical")]
         pytest.param([f"page {number} at {number % 2} %" for number in range(8)], [(6, "nudge", "identical")],
                      id="up and down"),
         pytest.param([*PAGES[:6], "another page", "one more"], [(8, "nudge", "identical")], id="it stalls"),
+        pytest.param([long_page(number) for number in range(8)], [], id="another long page each time"),
         pytest.param([Failure(f"attempt {page}") for page in PAGES], TOLD, id="tries that fail"),
     ],
 )  # fmt: skip

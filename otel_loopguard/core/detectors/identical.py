@@ -4,10 +4,10 @@ Rule: equal keys in the window of turns, one for each turn, whose results are eq
 changed the world. The nudge counts all of them; the stop counts only repeats in whose turn, and since the previous
 equal call, nothing was learnt: no call brought a result that the run had not seen, be it a first one or one made again
 (pages turned with one receipt, and read). Also a nudge at so many turns in a row with this call alone, whatever came
-back as long as that does not count up ("step 490/4000"); and at the third call with one answer that was known from
-another call before the first of them (a click that shows the page as it was), though one looked around in between. On
-recorded coding runs 46 % repeat some call three times within twelve turns, with the same result 3 %, with nothing new
-in between 0.2 %.
+back as long as that does not count up ("step 490/4000") or is a new page of text each time; and at the third call with
+one answer that was known from another call before the first of them (a click that shows the page as it was), though one
+looked around in between. On recorded coding runs 46 % repeat some call three times within twelve turns, with the same
+result 3 %, with nothing new in between 0.2 %.
 
 Source: the repeated pair of action and observation of OpenHands' stuck detector, four times there; with the result in
 it because arguments alone flag honest work (github.com/HKUDS/nanobot/issues/2298 reports one command with one empty
@@ -123,7 +123,7 @@ class Identical:
         count = history.turns.row_of(key, turn)
         if count < limit or history.episodes.level((self.kind, key), turn):
             return None
-        if history.entries and history.entries[-1].counted:
+        if history.entries and history.entries[-1].goes_on:
             return None
         earlier = one_a_turn(one for one in reversed(history.by_key.get(key, ())) if one.turn < turn)[: count - 1]
         return self._judged("nudge", history, moment, earlier, count=count, limit=limit, rule="row")

@@ -68,8 +68,8 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     counts what is well and what is not."""
     stale: bool = False
     """The answer is that of the equal call just before, or tells nearly the same in other words."""
-    counted: bool = False
-    """The answer counts further than that of the equal call just before."""
+    goes_on: bool = False
+    """The answer goes on from that of the equal call just before: it counts further, or is another page."""
     moved: bool = False
     """What the tool polls for, pages through or declares went on. Only of the newest call, as the next."""
     gist: int | None = None

@@ -15,13 +15,21 @@ _HINTS: Final = ("%", "/", " of ")
 _END: Final = 200
 """Characters at the end of a text in which a count is looked for: the newest lines of a log."""
 _COUNT: Final = re.compile(r"(\d(?<![\w./-]\d)\d{0,11}(?:\.\d{1,6})?) ?(?:(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)|%)")
+_PLACE: Final = re.compile(r"\b(?:step|page|part|stage|question|screen|slide) (\d{1,6}) ?(?:of|/) ?\d", re.IGNORECASE)
+"""A count that says how far something has come whatever else is said: an attempt's does not."""
 _NAMED: Final = frozenset(
     ["progress", "percent", "percentage", "step", "epoch", "iteration", "completed", "processed", "done", "page"]
 )
 
 
-def counter_of(data: object) -> float | None:
-    """The last count of a text, or the first of an object's members that is named like one."""
+def counter_of(data: object, *, refused: bool) -> float | None:
+    """The last count of a text, or the first of an object's members that is named like one.
+
+    Of what says no only the number of a step or a page: tries that fail are counted, too.
+    """
+    if refused:
+        place = _PLACE.search(data[-_END:]) if isinstance(data, str) else None
+        return None if place is None else float(place.group(1))
     if isinstance(data, str):
         end = data[-_END:]
         found = _COUNT.findall(end) if any(hint in end for hint in _HINTS) else None
