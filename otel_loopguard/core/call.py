@@ -133,6 +133,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     gist: str | None = None
     """Fingerprint of an answer with what it repeats of the call masked; never emitted. None: it repeats nothing, or
     says little else."""
+    page: bool = False
+    """An answer of many words that is no refusal: more than a receipt."""
     counter: float | None = None
     """How far something has come, where an answer that is no refusal counts it."""
 

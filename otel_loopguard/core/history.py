@@ -251,7 +251,7 @@ class History(Calls):
             return False
         if outcome.counter is not None and self.counter is not None and outcome.counter > self.counter:
             return True
-        return bool(outcome.said and self.said) and entry.fresh and not entry.stale
+        return outcome.page and entry.fresh and not entry.stale
 
     def _make_room(self) -> None:
         """Drop what is older than the bounds, of a call first its sketch and then its detail."""

@@ -50,6 +50,11 @@ _ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
 _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
 )
+_SHELL: Final = ("command", "cmd")
+_EDITING: Final = re.compile(
+    r"\s*(?:edit|insert|append|replace|write|create|str_replace|apply_patch)\b[^\n|;&<>]*\n\s*\S"
+)
+"""How an agent with one tool for everything edits: the command in the first line, and what is handed over below."""
 _PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
 _LONGEST_ECHO: Final = 8192
 """Characters of arguments that a message may repeat as a whole."""
@@ -63,7 +68,7 @@ _HEAD: Final = 256
 """Characters of a text in which four words are looked for."""
 _MASKED: Final = MASK.encode()
 _LONG_ANSWER: Final = 400
-"""Bytes of an answer that may hold so many long words."""
+"""Bytes of an answer that is a page, and may hold so many long words."""
 _MANY_WORDS: Final = 32
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 
@@ -132,7 +137,10 @@ def _has_payload(data: object) -> bool:
             if name in _PAYLOADS:
                 if value:
                     return True
-            elif ("\n" in value or value[:1] == "{") and name not in _ASKING and _says_something(value):
+            elif name in _ASKING:
+                if "\n" in value and name in _SHELL and _EDITING.match(value) is not None:
+                    return True
+            elif ("\n" in value or value[:1] == "{") and _says_something(value):
                 return True
         elif value is not None and (name in _PAYLOADS or _lists_payloads(value)):
             return True
@@ -325,6 +333,7 @@ class CallReader:
             hitless=hitless, tells=worded and short and not hitless and tells(data),
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
             state=state, end_ns=end_ns, gist=gist,
+            page=not refusal and isinstance(canonical, bytes) and len(canonical) >= _LONG_ANSWER,
             counter=None if is_error or rule is not None else counter_of(data, refused=refusal),
         )  # fmt: skip
 

@@ -23,6 +23,12 @@ READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "envi
         ({"params": '{"path": "a.md", "line": 3}'}, False),
         ({"command": "view", "path": "a.py", "file_text": "", "new_str": "", "old_str": None}, False),
         ({"command": "cat <<'EOF' > a.py\nx = 1\nEOF"}, False),
+        ({"command": "edit 3:7\nx = 1\nend_of_edit"}, True),
+        ({"command": "edit 3:7"}, False),
+        ({"command": "create table\nwith 3 rows"}, True),
+        ({"command": "python a.py\nedit 3:7"}, False),
+        ({"command": "edit a.py && ls\nls"}, False),
+        ({"sql": "create table orders (\nid int)"}, False),
         ({"query": "select *\nfrom orders"}, False),
         ({"content_type": "text"}, False),
         ({}, False),
@@ -31,5 +37,8 @@ READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "envi
     ],
 )
 def test_payload(arguments: object, payload: bool) -> None:  # noqa: FBT001 - a column of the table
-    """A text of several lines that is no program, or an argument named for content; in lists and JSON text too."""
+    """A text of several lines that is no program, or an argument named for content; in lists and JSON text too.
+
+    An agent with one tool for everything hands over what stands below the command that edits.
+    """
     assert READER.call("tool", arguments).payload is payload
