@@ -199,7 +199,9 @@ def _is_batch_with_answer(moment: After, found: list[Entry]) -> bool:
     sketches = [one.words for one in found]
     entry = moment.entry
     quotes = not entry.refusal and any(one.answer != entry.answer and one.says_as(entry) for one in found)
-    if quotes or moment.outcome.tells or (entry.refusal and entry.approval):
+    names = entry.outcome == "ok" and entry.refusal and not entry.payload
+    names = names and any(one.answer != entry.answer and one.shape == entry.shape for one in found)
+    if quotes or names or moment.outcome.tells or (entry.refusal and entry.approval):
         return fills_a_form(sketches) or asks_anew(sketches)
     return moment.outcome.hitless and asks_anew(sketches)
 

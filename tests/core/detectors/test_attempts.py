@@ -218,3 +218,22 @@ def ask(number: int, answer: str = "curl: (7) failed to connect to port 8000 aft
 def test_the_same_done_about_the_same_failure(calls: list[Step], places: list[int]) -> None:
     """A failure that comes again though nearly the same was done about it each time, in silence."""
     assert [place for place, _, kind in run(calls).said if kind == "drift"] == places
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        pytest.param(("Oslo", "Rome", "Bern", "Kyiv", "Riga", "Minsk"), [], id="another place each time"),
+        pytest.param(("Oslo", "Oslo now", "in Oslo", "Oslo city", "old Oslo", "Oslo again"), [(5, "nudge", "drift")],
+                     id="one place in other words"),
+    ],
+)  # fmt: skip
+def test_a_no_in_what_is_told(names: tuple[str, ...], said: list[tuple[int, str, str]]) -> None:
+    """Answers about one thing after the other may all hold a no, in one form with other numbers."""
+    calls = [
+        Step(
+            "forecast", {"question": f"how is the weather tomorrow at {name}"}, f"{name}: {9 + number} degrees, no rain"
+        )
+        for number, name in enumerate(names)
+    ]
+    assert [one for one in run(calls).said if one[2] == "drift"] == said
