@@ -36,26 +36,14 @@ from .reading.echo import may_have_rest, without_echo
 from .reading.fault import is_fault
 from .reading.message import message_key, message_shape, opening, unquoted
 from .reading.nothing import is_nothing
+from .reading.payload import has_payload
 from .reading.progress import at_path, items_at, measure_of
+from .reading.thought import is_thought
 from .reading.volatile import MASK, mask
 from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]
 
-_THOUGHTS: Final = frozenset(["thought", "thinking", "reasoning"])
-_THINKING: Final = re.compile(r"\s*(?:think|thought)\s*[:\[(]", re.IGNORECASE)
-"""How an action begins that is a thought, where an agent has one tool for everything: of ReAct's text worlds."""
-_ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
-"""Arguments whose line breaks are a program's, not a payload's."""
-_PAYLOADS: Final = frozenset(
-    ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]
-)
-_SHELL: Final = ("command", "cmd")
-_EDITING: Final = re.compile(
-    r"\s*(?:edit|insert|append|replace|write|create|str_replace|apply_patch)\b[^\n|;&<>]*\n\s*\S"
-)
-"""How an agent with one tool for everything edits: the command in the first line, and what is handed over below."""
-_PAYLOAD_MEMBER: Final = re.compile(rf'"(?:{"|".join(sorted(_PAYLOADS))})"\s*:')
 _LONGEST_ECHO: Final = 8192
 """Characters of arguments that a message may repeat as a whole."""
 _MOST_TOOLS: Final = 256
@@ -116,44 +104,6 @@ def _category(error_type: str | None, data: object, settings: ToolPolicy, *, is_
 def _text_of(data: object) -> str:
     """All texts of a result in one line: what an error says."""
     return data if isinstance(data, str) else " ".join(str(leaf) for leaf in leaves(data) if leaf is not None)
-
-
-def _is_thought(data: object) -> bool:
-    """Whether the only argument is a thought, by its name or because it says so."""
-    if isinstance(data, dict):
-        if len(data) != 1:
-            return False
-        if not _THOUGHTS.isdisjoint(data):
-            return True
-        (data,) = data.values()
-    return isinstance(data, str) and data[:1] in "tT \n" and _THINKING.match(data) is not None
-
-
-def _has_payload(data: object) -> bool:
-    if not isinstance(data, dict):
-        return isinstance(data, str) and "\n" in data
-    for name, value in data.items():
-        if isinstance(value, str):
-            if name in _PAYLOADS:
-                if value:
-                    return True
-            elif name in _ASKING:
-                if "\n" in value and name in _SHELL and _EDITING.match(value) is not None:
-                    return True
-            elif ("\n" in value or value[:1] == "{") and _says_something(value):
-                return True
-        elif value is not None and (name in _PAYLOADS or _lists_payloads(value)):
-            return True
-    return False
-
-
-def _lists_payloads(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(one, dict) and not _PAYLOADS.isdisjoint(one) for one in value)
-
-
-def _says_something(text: str) -> bool:
-    """A line break, or JSON text of an object with a payload among its members."""
-    return "\n" in text or (text.startswith("{") and _PAYLOAD_MEMBER.search(text) is not None)
 
 
 def _parsed(raw: object) -> object:
@@ -244,8 +194,8 @@ class CallReader:
         return ToolCall(
             tool, self._keys.arguments(tool, canonical, scope), self._keys.key_id, group=group, idempotency=idempotency,
             words=self._sketch(words) if len(words) >= LONG_ENOUGH else (), word_count=len(words),
-            bare=canonical in _BARE, payload=settings.kind == "write" or _has_payload(data),
-            thought=_is_thought(data),
+            bare=canonical in _BARE, payload=settings.kind == "write" or has_payload(data),
+            thought=is_thought(data),
             call_id=call_id, turn=turn, scope=tag, user_message=user_message, handoff_to=handoff_to, start_ns=start_ns,
         )  # fmt: skip
 

@@ -32,7 +32,10 @@ READER = CallReader(Policy(), fingerprinter(Keyring(SecretKey(b"k" * 32)), "envi
         ({"query": "select *\nfrom orders"}, False),
         ({"content_type": "text"}, False),
         ({}, False),
+        ({"keystrokes": "ls -la\n"}, False),
+        ({"keystrokes": "ls\npwd\n"}, True),
         ("one line", False),
+        ("one line\n", False),
         ("two\nlines", True),
     ],
 )

@@ -61,11 +61,16 @@ def test_the_same_call_however_written() -> None:
         ({"action": "think tank"}, False, False), ({"action": "think: so", "at": 1}, False, False),
         ({}, True, False), ("", True, False), (None, True, False), ([], True, False), ({"a": 1}, False, False),
         ({"request_id": 7}, True, False), ({"thought": "hm"}, False, True), ({"thinking": "hm", "x": 1}, False, False),
+        ({"command": 'echo "The task is complete."'}, False, True), ({"cmd": "echo done", "timeout": 3}, False, True),
+        ({"command": "echo done > a.txt"}, False, False), ({"command": "echo $HOME"}, False, False),
+        ({"command": "echo a; make"}, False, False),
         ('{"reasoning": "hm"}', False, True),
     ],
 )  # fmt: skip
 def test_what_kind_of_call(arguments: object, bare: bool, thought: bool) -> None:  # noqa: FBT001 - columns
-    """A call without arguments says nothing; one whose only argument is a thought does nothing."""
+    """A call without arguments says nothing; one whose only argument is a thought does nothing, and so does
+    a command that speaks to nobody.
+    """
     call = READER.call("look", arguments)
     assert (call.bare, call.thought) == (bare, thought)
 
