@@ -120,14 +120,17 @@ def _subject(entry: Entry) -> Subject:
 
 
 def _is_of_batch(history: History, strikes: list[Entry]) -> bool:
-    """Whether each failure names another thing of a kind of which the tool knew some: links that lead nowhere."""
+    """Whether each failure names another thing of a kind of which the tool knew some: links that lead nowhere.
+
+    Where nobody flagged it as one it may be no failure at all.
+    """
     if len({one.key for one in strikes}) < len(strikes) or len({one.answer for one in strikes}) < len(strikes):
         return False
     sketches = [one.words for one in strikes]
     if not all(sketches) or not (fills_a_form(sketches) or asks_anew(sketches)):
         return False
     last = strikes[0]
-    return any(
+    return last.outcome == "ok" or any(
         one.outcome == "ok" and not one.refusal and near(one.words, one.word_count, last.words, last.word_count)
         for one in history.by_tool[last.tool]
     )

@@ -231,9 +231,7 @@ def test_the_same_done_about_the_same_failure(calls: list[Step], places: list[in
 def test_a_no_in_what_is_told(names: tuple[str, ...], said: list[tuple[int, str, str]]) -> None:
     """Answers about one thing after the other may all hold a no, in one form with other numbers."""
     calls = [
-        Step(
-            "forecast", {"question": f"how is the weather tomorrow at {name}"}, f"{name}: {9 + number} degrees, no rain"
-        )
+        Step("forecast", {"question": f"how is the weather tomorrow at {name}"}, f"{9 + number} degrees, no rain")
         for number, name in enumerate(names)
     ]
     assert [one for one in run(calls).said if one[2] == "drift"] == said

@@ -156,3 +156,15 @@ DEAD = ("avro", "hdfs", "kafka", "sinks", "tuning", "faq")
 def test_things_that_are_not_there(rows: list[Row], said: list[tuple[int, str, str]]) -> None:
     """A batch may have gaps: what a tool does not know of a kind that it knows is an answer."""
     assert [one for one in run(rows).said if one[2] == "same_error"] == said
+
+
+def test_a_no_in_what_is_told_of_each_thing() -> None:
+    """Answers about one thing after the other are no refusals for one reason, though all of them hold a no."""
+    names = ("alice", "bob", "carol", "dave", "erin", "frank")
+    rows: list[Row] = [("user", {"name": f"user of name {name}"}, f"user of name {name}: no tickets") for name in names]
+    assert run(rows[:5]).said == []
+    assert [kind for _, _, kind in run(rows).said] == ["same_error"]
+    again: list[Row] = [
+        ("user", {"name": f"user of name alice {end}"}, f"no user of name alice {end}") for end in "abcd"
+    ]
+    assert [kind for _, _, kind in run([*again[:3], again[0]]).said] == ["same_error"]
