@@ -102,8 +102,11 @@ def _category(error_type: str | None, data: object, settings: ToolPolicy, *, is_
 
 
 def _text_of(data: object) -> str:
-    """All texts of a result in one line: what an error says."""
-    return data if isinstance(data, str) else " ".join(str(leaf) for leaf in leaves(data) if leaf is not None)
+    """All texts of a result in one line: what an error says. Numbers beside texts count tries, or are codes of them."""
+    if isinstance(data, str):
+        return data
+    held = [leaf for leaf in leaves(data) if leaf is not None]
+    return " ".join([leaf for leaf in held if isinstance(leaf, str)] or map(str, held))
 
 
 def _parsed(raw: object) -> object:

@@ -175,6 +175,8 @@ def test_what_a_check_or_a_change_comes_to_is_no_empty_list(result: object) -> N
         ({"error": True, "message": "no such table"}, True), ({"error": True}, True),
         ({"errors": [{"message": "unknown field"}], "data": None}, True), ({"errors": ["a", "b"]}, True),
         ('{"success": false, "error": "stale"}', True), ({"type": "error", "error": {"type": "overloaded"}}, True),
+        ({"verdict": "fail", "feedback": "no source is named", "attempt": 3}, True), ({"verdict": "pass"}, False),
+        ({"decision": "rejected", "reason": "no budget"}, True), ({"decision": "rejected", "id": 7}, False),
         ({"success": True}, False), ({"error": None, "rows": [1]}, False), ({"errors": []}, False),
         ({"isError": False, "content": []}, False), ({"error": 3, "warn": 4}, False),
         ({"id": 7, "status": "failed"}, False),
@@ -188,6 +190,14 @@ def test_what_a_check_or_a_change_comes_to_is_no_empty_list(result: object) -> N
 def test_structured_data_says_no_by_a_flag_or_by_a_reason_alone(result: object, *, refused: bool) -> None:
     """A failure is told at the top, and nothing that was found stands beside it; long data is an answer."""
     assert outcome(result).refusal is refused
+
+
+def test_a_number_beside_a_reason_counts_tries() -> None:
+    """A verdict is the same whichever try it is of; where there are numbers alone they are what is told."""
+    first, second = (outcome({"verdict": "fail", "feedback": "no source", "attempt": n}).error for n in (1, 2))
+    assert first is not None
+    assert first == second
+    assert outcome({"error": {"code": 7}}, is_error=True).shape == outcome({"error": {"code": 8}}, is_error=True).shape
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ VOLATILE = [
     ("14,692 / 200K tokens used (7%)", "·"),
     ("You have 12 steps left", "· left"),
     ("Turns left: 3", "·"),
+    ("Current step: 5/50 at", "· at"),
 ]
 CONTENT = [
     "42 % done", "57 %", "3 failed, 2 passed", "page 2 of 9", "2/9", "version 1.2.3", "$ 12.50", "21 degrees",
@@ -57,7 +58,7 @@ CONTENT = [
     "10 minutes", "attempted 3 times", "portable 50312", "support 12", "rapid 5", "0x12", "deadbeef",
     "1:2", "3:1 won", "array[12]", "the request id is missing", "a request identical to 123456",
     "10:02:03:04", "a10:02", "line 12", "ratio 16:9", "Jan 5",
-    "12 steps left", "steps remaining: 3", "see [12] there", "[12] links", "200K tokens",
+    "Step 3/7", "12 steps left", "steps remaining: 3", "see [12] there", "[12] links", "200K tokens",
     "5 days ago", "/tmp/out/list.txt", "/tmp",  # noqa: S108 - texts
 ]  # fmt: skip
 

@@ -13,14 +13,14 @@ __all__ = ["is_fault"]
 _SUCCESS: Final = frozenset(["success", "succeeded", "ok", "successful", "issuccess", "is_success"])
 _FAILURE: Final = frozenset(["iserror", "is_error", "haserror", "has_error"])
 """`isError` is that of MCP's tool results."""
-_STATUS: Final = frozenset(["status", "result", "outcome", "type"])
-_FAILED: Final = frozenset(["error", "fail", "failure", "failed"])
+_STATUS: Final = frozenset(["status", "result", "outcome", "type", "verdict", "decision"])
+_FAILED: Final = frozenset(["error", "fail", "failure", "failed", "reject", "rejected", "invalid", "denied"])
 _REASONS: Final = frozenset(["error", "errors", "error_message", "errormessage", "exception"])
-_TOLD: Final = frozenset(["message", "detail", "reason"])
+_TOLD: Final = frozenset(["message", "detail", "reason", "feedback"])
 _BESIDE: Final = frozenset(
     ["message", "detail", "details", "reason", "code", "error_code", "errorcode", "hint", "type", "status", "title",
-     "status_code", "statuscode", "request_id", "requestid", "timestamp", "path", "trace_id", "documentation_url",
-     "jsonrpc"]
+     "status_code", "statuscode", "feedback", "verdict", "decision", "attempt", "attempts", "request_id",
+     "requestid", "timestamp", "path", "trace_id", "documentation_url", "jsonrpc"]
 )  # fmt: skip
 """Members that explain an error: in the problem details of RFC 9457, of GitHub, of Spring and others."""
 

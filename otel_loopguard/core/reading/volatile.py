@@ -121,6 +121,7 @@ _SHAPES: Final = (
     # they are must be said: a job's are progress.
     _shape(r"\d[\d,.]*[KM]? ?/ ?\d[\d,.]*[KM]? tokens\b(?: used)?(?: \(\d+ ?%\))?", "tokens", r"\d[km]? tokens"),
     _shape(rf"(?i:\byou (?:still )?have (?:only )?\d+ (?:more )?{_BUDGET}\b)", "you ", r"have (?:only )?\d"),
+    _shape(r"(?i:\bcurrent step: ?\d+ ?(?:/ ?\d+)?)", "current step", r"step: ?\d"),
     _shape(r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)", ": ", r"(?:left|remaining): ?\d"),
     # The id of the request that was answered, told by its name.
     _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
