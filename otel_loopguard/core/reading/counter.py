@@ -15,6 +15,8 @@ _HINTS: Final = ("%", "/", " of ")
 _END: Final = 200
 """Characters at the end of a text in which a count is looked for: the newest lines of a log."""
 _COUNT: Final = re.compile(r"(\d(?<![\w./-]\d)\d{0,11}(?:\.\d{1,6})?) ?(?:(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)|%)")
+_NUMBERED: Final = re.compile(r"\b(?:step|epoch|iter(?:ation)?)s?\W{1,3}(\d{1,12})\b", re.IGNORECASE)
+_NUMBERED_HINTS: Final = ("tep", "poch", "iter", "Iter")
 _PLACE: Final = re.compile(r"\b(?:step|page|part|stage|question|screen|slide) (\d{1,6}) ?(?:of|/) ?\d", re.IGNORECASE)
 """A count that says how far something has come whatever else is said: an attempt's does not."""
 _NAMED: Final = frozenset(
@@ -33,6 +35,8 @@ def counter_of(data: object, *, refused: bool) -> float | None:
     if isinstance(data, str):
         end = data[-_END:]
         found = _COUNT.findall(end) if any(hint in end for hint in _HINTS) else None
+        if not found and any(hint in end for hint in _NUMBERED_HINTS):
+            found = _NUMBERED.findall(end)
         return float(found[-1]) if found else None
     if isinstance(data, dict):
         for name, value in data.items():
