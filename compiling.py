@@ -53,6 +53,7 @@ INTERPRETED = frozenset(
         "otel/completion.py",
         "otel/reach.py",
         "otel/sending.py",
+        "core/compiled.py",  # for what is not compiled
         "core/referable.py",  # what makes weak references possible
         "live/edge.py",  # logs
         "core/policy.py",  # frozen values that are copied and pickled

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.compiled import mypyc_attr
 from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
@@ -22,37 +21,51 @@ from otel_loopguard.core.tag import print_of_fingerprint
 __all__ = ["LASTING", "After", "Before", "Detector", "Judged", "Moment", "TurnOver", "finding_on", "one_a_turn"]
 
 
-class Before(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class Before:
     """A call is about to be dispatched: its result is not known."""
 
-    call: ToolCall
-    key: int | None
-    tool: int
-    """Tag of the tool's name."""
-    turn: int
-    """Number of the turn in which the call would stand."""
-    settings: ToolPolicy
-    last: Entry | None
-    """The newest call of the tool that was executed."""
+    __slots__ = ("call", "key", "last", "settings", "tool", "turn")
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a plain record
+        self, call: ToolCall, key: int | None, tool: int, turn: int, settings: ToolPolicy, last: Entry | None
+    ) -> None:
+        self.call = call
+        self.key = key
+        self.tool = tool
+        """Tag of the tool's name."""
+        self.turn = turn
+        """Number of the turn in which the call would stand."""
+        self.settings = settings
+        self.last = last
+        """The newest call of the tool that was executed."""
 
 
-class After(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class After:
     """A call has ended and is the newest of the history."""
 
-    call: ToolCall
-    entry: Entry
-    outcome: Outcome
-    settings: ToolPolicy
+    __slots__ = ("call", "entry", "outcome", "settings")
+
+    def __init__(self, call: ToolCall, entry: Entry, outcome: Outcome, settings: ToolPolicy) -> None:
+        self.call = call
+        self.entry = entry
+        self.outcome = outcome
+        self.settings = settings
 
 
-class TurnOver(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class TurnOver:
     """A turn is over and is the newest of the history's turns."""
 
-    mark: TurnMark
-    last: Entry
-    """Its last call."""
-    tool: str
-    """Name of that call's tool."""
+    __slots__ = ("last", "mark", "tool")
+
+    def __init__(self, mark: TurnMark, last: Entry, tool: str) -> None:
+        self.mark = mark
+        self.last = last
+        """Its last call."""
+        self.tool = tool
+        """Name of that call's tool."""
 
 
 Moment = Before | After | TurnOver
