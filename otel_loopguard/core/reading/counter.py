@@ -14,14 +14,18 @@ __all__ = ["counter_of"]
 _HINTS: Final = ("%", "/", " of ")
 _END: Final = 200
 """Characters at the end of a text in which a count is looked for: the newest lines of a log."""
-_COUNT: Final = re.compile(r"(\d(?<![\w./-]\d)\d{0,11}(?:\.\d{1,6})?) ?(?:(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)|%)")
-_NUMBERED: Final = re.compile(r"\b(?:step|epoch|iter(?:ation)?)s?\W{1,3}(\d{1,12})\b", re.IGNORECASE)
+_COUNT: Final = re.compile(r"(\d(?<![\w./-]\d)\d{0,8}(?:\.\d{1,6})?) ?(?:(?:/|of|out of) ?\d{1,12}(?![\w/-]|\.\d)|%)")
+_NUMBERED: Final = re.compile(r"\b(?:step|epoch|iter(?:ation)?)s?\W{1,3}(\d{1,9})\b", re.IGNORECASE)
 _NUMBERED_HINTS: Final = ("tep", "poch", "iter", "Iter")
 _PLACE: Final = re.compile(r"\b(?:step|page|part|stage|question|screen|slide) (\d{1,6}) ?(?:of|/) ?\d", re.IGNORECASE)
 """A count that says how far something has come whatever else is said: an attempt's does not."""
 _NAMED: Final = frozenset(
     ["progress", "percent", "percentage", "step", "epoch", "iteration", "completed", "processed", "done", "page"]
 )
+
+
+_MOST: Final = 1e9
+"""Above it a number is an id or an account, and no count: it goes no further."""
 
 
 def counter_of(data: object, *, refused: bool) -> float | None:
@@ -41,5 +45,5 @@ def counter_of(data: object, *, refused: bool) -> float | None:
     if isinstance(data, dict):
         for name, value in data.items():
             if name in _NAMED and isinstance(value, (int, float)) and not isinstance(value, bool):
-                return float(value)
+                return float(value) if 0 <= value < _MOST else None
     return None
