@@ -66,7 +66,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     premature: bool = False
     """The call would have been nudged before dispatch, and its recorded result then differed."""
     of_call: bool = False
-    """A `no_progress` of one call that came to one outcome so often; else it is of turns that brought nothing new."""
+    """A `no_progress` of one call that came to one outcome so often, or to ``period`` outcomes by turns; else it is of
+    turns that brought nothing new."""
 
 
 class Allow(msgspec.Struct, frozen=True, gc=False):

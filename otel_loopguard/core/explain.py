@@ -42,6 +42,10 @@ _SAME_OUTCOME: Final = (
     "between."
 )
 """Of `no_progress`, where it is of one call: the other steps may well have brought something."""
+_SWINGS: Final = (
+    "You called `{tool}` {count} times with the same arguments and it failed in the same two ways by turns, whatever "
+    "you did in between."
+)
 _REPORTED: Final = "You have said {count} times that you are blocked; that is recorded, and once more changes nothing."
 """Of the tool with which an agent says so."""
 _AFTER_REPORT: Final = "end your turn and tell the user what you tried and what you need"
@@ -120,7 +124,9 @@ class Words:
             "limit": finding.limit,
             "period": finding.period,
         }
-        own = _SAME_OUTCOME if finding.of_call else _WHAT[finding.kind]
+        own = _WHAT[finding.kind]
+        if finding.of_call:
+            own = _SAME_OUTCOME if finding.period == 1 else _SWINGS
         own = _REPORTED if finding.tool == REPORT_BLOCKED else own
         what = self.what.get(finding.kind, own).format(**plain, what="", earlier="", options="")
         quoted = _short(earlier, self.max_earlier) if self.max_earlier else ""

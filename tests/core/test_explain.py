@@ -45,6 +45,8 @@ def test_one_call_with_one_outcome_has_its_own_words() -> None:
     """Six equal outcomes of one call do not say that the steps in between brought nothing: they may well have."""
     turns = Finding("no_progress", "nudge", "search", 6, 1, 6, 6)
     call = Finding("no_progress", "nudge", "search", 6, 1, 6, 6, of_call=True)
+    swing = Finding("no_progress", "nudge", "build", 9, 1, 5, 5, 2, of_call=True)
+    assert "in the same two ways by turns" in Words().say("{what}", swing, Remaining())
     said = [Words().say("{what}", finding, Remaining()) for finding in (turns, call)]
     assert said[0] == "The last 6 steps brought nothing new."
     assert said[1].startswith("You called `search` 6 times with the same arguments and it came to the same each time")

@@ -91,7 +91,7 @@ class NoProgress:
         ):
             return None
         finding = finding_on(self.kind, "nudge", history, moment, found[1:], count=_SWINGS, limit=_SWINGS)
-        finding = msgspec.structs.replace(finding, of_call=True)
+        finding = msgspec.structs.replace(finding, of_call=True, period=2)
         return Judged(finding, ("outcome", tag_of(entry.key, *sorted([entry.error, found[1].error or 0]))), LASTING)
 
 
