@@ -61,6 +61,7 @@ _ADVANCED: Final = 1
 _WAITS: Final = 2
 _HAS_SYMBOL: Final = 4
 _HAS_ANSWERS: Final = 8
+_THOUGHT: Final = 64
 _FRESHNESS: Final = (None, False, True)
 
 
@@ -194,6 +195,7 @@ def pack_marks(marks: Sequence[TurnMark]) -> MarkColumns:
             [
                 _ADVANCED * mark.advanced | _WAITS * mark.waits | _HAS_SYMBOL * (mark.symbol is not None)
                 | _HAS_ANSWERS * (mark.answers is not None) | _FRESHNESS.index(mark.fresh) << 4
+                | _THOUGHT * mark.thought
                 for mark in marks
             ]
         ),
@@ -215,7 +217,8 @@ def unpack_marks(parts: MarkColumns, last_number: int) -> list[TurnMark]:
             next(rest_answers) if bits & _HAS_ANSWERS else None,
             bool(bits & _ADVANCED),
             bool(bits & _WAITS),
-            _FRESHNESS[bits >> 4],
+            _FRESHNESS[bits >> 4 & 3],
+            bool(bits & _THOUGHT),
         )
         for place, (bits, begins) in enumerate(zip(flags, firsts, strict=False))
     ]

@@ -8,7 +8,7 @@ and done again, with every result as before, are a cycle and not work.
 Source: OpenHands' stuck detector knows two pairs that alternate; reports of longer rounds, and the measure of equal
 results lap by lap, make it any period.
 
-Not flagged: one call over and over (that is `identical`: only primitive periods count), laps with a new target or a
+Not flagged: one call over and over, with thoughts in between or not (that is `identical`), laps with a new target or a
 changed result, laps that wait on a declared poller within its budget, turns with unknown arguments.
 """
 
@@ -109,6 +109,8 @@ def _laps(symbol: int, before: Sequence[TurnMark], rule: CycleRule) -> _Laps | N
         count = (equal + period) // period
         if count < rule.nudge or not _is_primitive(symbol, before, period):
             continue
+        if len({mark.symbol for mark in before[:period] if not mark.thought}) < _SHORTEST:
+            continue  # one call, and what was thought about it
         if any(mark.waits for mark in before[:period]):
             continue
         if count >= rule.stop:

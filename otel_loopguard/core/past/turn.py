@@ -48,7 +48,7 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
     unlike = symbol is None or (stated and any(entry.renewed for entry in entries))
     return TurnMark(
         number, entries[0].place, symbol, None if unlike else _answers_of(entries), advanced, waits,
-        renewed if stated else fresh if known else None,
+        renewed if stated else fresh if known else None, all(entry.thought for entry in entries),
     )  # fmt: skip
 
 

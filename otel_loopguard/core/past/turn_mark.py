@@ -11,7 +11,7 @@ __all__ = ["TurnMark"]
 class TurnMark:
     """One turn: its set of calls as one symbol."""
 
-    __slots__ = ("advanced", "answers", "first", "fresh", "number", "symbol", "waits")
+    __slots__ = ("advanced", "answers", "first", "fresh", "number", "symbol", "thought", "waits")
 
     def __init__(
         self,
@@ -22,6 +22,7 @@ class TurnMark:
         advanced: bool,
         waits: bool,
         fresh: bool | None,
+        thought: bool = False,
     ) -> None:
         self.number = number
         self.first = first
@@ -36,3 +37,5 @@ class TurnMark:
         """A declared poller within its budget was among the calls."""
         self.fresh = fresh
         """Whether the turn brought anything new; None where nothing is known of it."""
+        self.thought = thought
+        """Nothing but thoughts stood in it."""

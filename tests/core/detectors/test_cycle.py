@@ -38,8 +38,11 @@ def test_laps(calls: str, said: list[tuple[int, str, str]]) -> None:
 
 
 def test_one_call_over_and_over_is_no_cycle() -> None:
-    """Only primitive periods count: A, A, A, A is not A, A twice."""
+    """Only primitive periods count: A, A, A, A is not A, A twice, and neither is A with a thought before each."""
+    thought: Row = ("think", {"thought": "it may have opened"}, "noted")
     assert {kind for _, _, kind in run(lap("AAAAAA")).said} == {"identical", "no_progress"}
+    assert [one for one in run([thought, *lap("A")] * 4).said if one[2] == "cycle"] == []
+    assert (6, "nudge", "cycle") in run([thought, *lap("AB")] * 4).said
 
 
 def test_a_result_that_changed_breaks_the_lap() -> None:
