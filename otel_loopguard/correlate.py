@@ -13,9 +13,8 @@ import msgspec
 
 from otel_loopguard.conventions import RawCall, Role
 from otel_loopguard.core.call import Turn
-from otel_loopguard.siblings import Siblings
 
-__all__ = ["NOWHERE", "Ancestor", "Place", "Siblings", "Surroundings", "is_new_message", "place"]
+__all__ = ["NOWHERE", "Ancestor", "Place", "Surroundings", "is_new_message", "place"]
 
 
 class Ancestor(msgspec.Struct, frozen=True):
@@ -62,7 +61,7 @@ class Place(msgspec.Struct, frozen=True):
     agent_named: bool
     """Code or the call's own record names the agent; a copy of the call that does wins over one that does not."""
     turn: Turn
-    """As given or recorded; None: `Siblings` may know."""
+    """As given or recorded; None: `siblings` may know."""
     message: str
     """The user message that the call works on, by whatever token there is: the id of its outermost agent span, or the
     instrumentation's own. Empty where unknown. A new one in a run by conversation is a new user message."""

@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from otel_loopguard.conventions import RawCall, Role
-from otel_loopguard.correlate import Ancestor, Place, Siblings, Surroundings, is_new_message, place
+from otel_loopguard.correlate import Ancestor, Place, Surroundings, is_new_message, place
+from otel_loopguard.siblings import Siblings
 
 TRACE = "0" * 31 + "1"
 

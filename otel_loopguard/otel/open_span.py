@@ -11,7 +11,8 @@ from weakref import ReferenceType, ref
 from opentelemetry.sdk.trace import ReadableSpan, Span
 
 from otel_loopguard.conventions import MARKERS, NAMES, read, role
-from otel_loopguard.correlate import Ancestor, Place, Siblings, Surroundings
+from otel_loopguard.correlate import Ancestor, Place, Surroundings
+from otel_loopguard.siblings import Siblings
 
 from .spans import Ids, SpanReader, attributes_in
 

@@ -17,8 +17,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_loopguard.conventions import RawCall, Record, read, role
 from otel_loopguard.conventions.usage import tokens_of
 from otel_loopguard.core.call import ToolCall, Turn
-from otel_loopguard.correlate import NOWHERE, Place, Siblings, Surroundings, place
+from otel_loopguard.correlate import NOWHERE, Place, Surroundings, place
 from otel_loopguard.live import Found, Live, Sighting, Taken, guarded_in, surroundings_of
+from otel_loopguard.siblings import Siblings
 
 from .nesting import Nesting
 from .open_span import OpenSpan, OpenSpans, View

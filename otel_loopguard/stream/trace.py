@@ -13,7 +13,8 @@ import msgspec
 
 from otel_loopguard.conventions import RawCall, Role
 from otel_loopguard.core.call import Turn
-from otel_loopguard.correlate import Ancestor, Siblings, place
+from otel_loopguard.correlate import Ancestor, place
+from otel_loopguard.siblings import Siblings
 from otel_loopguard.stream.record import CallRecord
 
 __all__ = ["Hints", "Span", "placed", "placed_alone"]
