@@ -135,8 +135,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     says little else."""
     page: bool = False
     """An answer of many words that is no refusal: more than a receipt."""
-    counter: float | None = None
-    """How far something has come, where an answer that is no refusal counts it."""
+    counter: int | None = None
+    """How far something has come, where an answer counts it: shifted by a number of the key's, so that only differences
+    tell anything; never emitted, as the next."""
+    beside: str | None = None
+    """Fingerprint of such an answer without its counts."""
 
 
 MISSING = Outcome("missing")

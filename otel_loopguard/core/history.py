@@ -51,8 +51,8 @@ class History(Calls):
     """The calls of one agent and scope in one run, in the run's order."""
 
     __slots__ = (
-        "asked", "barren", "counter", "episodes", "idle_since", "idle_turns", "last_tool", "memory", "outcomes",
-        "place", "refusals", "said", "seen", "standings", "turns",
+        "asked", "barren", "beside", "counter", "episodes", "idle_since", "idle_turns", "last_tool", "memory",
+        "outcomes", "place", "refusals", "said", "seen", "standings", "turns",
     )  # fmt: skip
 
     def __init__(self, memory: RunMemory | None = None) -> None:
@@ -79,6 +79,8 @@ class History(Calls):
         """Outline of the newest call's answer."""
         self.counter = state.counter
         """How far the newest call's answer counts."""
+        self.beside = state.beside
+        """32 bits of what that answer says beside."""
         self.refusals = Refusals(state.refusals)
         self.episodes = Episodes(state.episodes)
         self.idle_turns = state.idle_turns
@@ -98,7 +100,7 @@ class History(Calls):
             self.idle_turns, self.idle_since, list(self.entries), turns.marks, list(self.outcomes.pairs.items()),
             list(self.seen.numbers), list(self.asked.numbers), list(self.standings.values.items()),
             list(self.barren.values.items()), list(self.episodes.held.items()), self.said, self.refusals.held,
-            self.counter,
+            self.counter, self.beside,
         )  # fmt: skip
 
     @classmethod
@@ -133,6 +135,7 @@ class History(Calls):
         entry.stale = self._is_stale(entry, outcome)
         entry.goes_on = self._goes_on(entry, outcome)
         self.said, self.counter = outcome.said, outcome.counter
+        self.beside = None if outcome.beside is None else number_of(outcome.beside) >> 32
         if entry.refusal and entry.outcome != "ours":
             works, answers = (partial(rule, refused=entry) for rule in (self.worked_since, self.answered_since))
             self.refusals.add(entry, works, answers)
@@ -250,7 +253,7 @@ class History(Calls):
         if entry.key is None or not self.entries or self.entries[-1].key != entry.key:
             return False
         if outcome.counter is not None and self.counter is not None and outcome.counter > self.counter:
-            return True
+            return outcome.beside is not None and number_of(outcome.beside) >> 32 != self.beside
         return outcome.page and entry.fresh and not entry.stale
 
     def _make_room(self) -> None:

@@ -279,6 +279,7 @@ class CallReader:
                 items = self._items(items_at(data, rule))
             else:
                 measure, terminal = measure_of(data, rule)
+        counted = None if is_error or rule is not None else self._counted(data, rules, refused=refusal)
         return Outcome(
             _kind(data, settings, is_error=is_error, is_empty=is_empty), fingerprint, error_type,
             _category(error_type, data, settings, is_error=is_error), error, shape,
@@ -287,8 +288,20 @@ class CallReader:
             moving=moving, said=said, measure=measure, declared=rule is not None, terminal=terminal, items=items,
             state=state, end_ns=end_ns, gist=gist,
             page=not refusal and isinstance(canonical, bytes) and len(canonical) >= _LONG_ANSWER,
-            counter=None if is_error or rule is not None else counter_of(data, refused=refusal),
+            counter=None if counted is None else counted[0], beside=None if counted is None else counted[1],
         )  # fmt: skip
+
+    def _counted(self, data: object, rules: ResultRules, *, refused: bool) -> tuple[int, str] | None:
+        """How far an answer counts, and the fingerprint of what else it says."""
+        count = counter_of(data, refused=refused)
+        if count is None:
+            return None
+        rest = mask(count.rest, rules.volatile) if isinstance(count.rest, str) else count.rest
+        encoded = encode(rest, STRICT)
+        if isinstance(encoded, Unknown):
+            return None
+        shift = int(self._keys.result(b"count")[:12], 16)
+        return round(count.value * 1000) + shift, self._keys.result(b"count\x00" + encoded)
 
     def _gist(self, canonical: bytes, arguments: object, rules: ResultRules, *, worded: bool) -> str | None:
         """Fingerprint of an answer without what it repeats of the call."""

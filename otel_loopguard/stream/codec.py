@@ -59,7 +59,7 @@ _FirstHistory = tuple[
 """Of version 1."""
 _History = tuple[
     _Head, EntryColumns, MarkColumns, _Numbers, bytes, _Numbers, _Numbers, list[_Standing], list[tuple[int, int]],
-    tuple[list[str], list[_Episode]], int, list[_Reason], float | None,
+    tuple[list[str], list[_Episode]], int, list[_Reason], int | None, int | None,
 ]  # fmt: skip
 _Memory = tuple[int, _Numbers, bytes, _Numbers, list[int], bytes, _Numbers, list[int]]
 _READ_HISTORY: Final = msgspec.msgpack.Decoder(_History)
@@ -86,6 +86,7 @@ def pack_history(history: History) -> bytes:
             state.said,
             [_reason_packed(reason, state.turn, state.place) for reason in state.refusals],
             state.counter,
+            state.beside,
         )
     )  # fmt: skip
 
@@ -222,11 +223,13 @@ def _read_history(version: int, data: bytes) -> _History:
     if version > 1:
         return _READ_HISTORY.decode(data)
     head, entries, *rest = _READ_FIRST.decode(data)
-    return cast("_History", (head, (*entries, b""), *rest, None))
+    return cast("_History", (head, (*entries, b""), *rest, None, None))
 
 
 def _history_state(parts: _History) -> HistoryState:
-    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals, counter = parts
+    head, entries, marks, pairs, times, seen, asked, standings, barren, episodes, said, refusals, counter, beside = (
+        parts
+    )
     place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since = head
     return HistoryState(
         place, dropped, turn, token, opened, row, last_tool, idle_turns, idle_since,
@@ -241,6 +244,7 @@ def _history_state(parts: _History) -> HistoryState:
         said,
         [_reason(one, turn, place) for one in refusals],
         counter,
+        beside,
     )  # fmt: skip
 
 

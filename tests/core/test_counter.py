@@ -34,7 +34,8 @@ from tests.support.script import Failure, Row, run
 )
 def test_counts(answer: object, count: float | None) -> None:
     """A part of a whole, a share, or a member that is named like one; a bare number, a date or a path is none."""
-    assert counter_of(answer, refused=False) == count
+    found = counter_of(answer, refused=False)
+    assert (None if found is None else found.value) == count
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,8 @@ def test_counts(answer: object, count: float | None) -> None:
 )
 def test_counts_of_what_says_no(answer: object, count: float | None) -> None:
     """A form's next page may ask a question, and a try that fails may be counted."""
-    assert counter_of(answer, refused=True) == count
+    found = counter_of(answer, refused=True)
+    assert (None if found is None else found.value) == count
 
 
 def wizard(*answers: object) -> list[Row]:
@@ -75,6 +77,9 @@ TOLD = [(5, "nudge", "identical")]
         pytest.param([page.split(":")[1] for page in PAGES], TOLD, id="nothing counts"),
         pytest.param([f"page {number} at {number % 2} %" for number in range(8)], [(6, "nudge", "identical")],
                      id="up and down"),
+        pytest.param([f"a.py b.py. Context used: {number} %" for number in range(40, 49)], TOLD, id="a budget used up"),
+        pytest.param([{"pose": "stuck at the wall", "step": number} for number in range(9)], TOLD, id="steps alone"),
+        pytest.param([{"at": f"door {number}", "step": number} for number in range(7)], [], id="steps somewhere"),
         pytest.param([*PAGES[:6], "another page", "one more"], [(8, "nudge", "identical")], id="it stalls"),
         pytest.param([long_page(number) for number in range(8)], [], id="another long page each time"),
         pytest.param([Failure(f"attempt {page}") for page in PAGES], TOLD, id="tries that fail"),

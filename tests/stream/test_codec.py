@@ -134,10 +134,10 @@ def test_the_first_version_is_read() -> None:
     chance = chances(5)
     for _ in range(30):
         call, outcome = chance_call(chance, 3), chance_outcome(chance, 3, "search")
-        ENGINE.record(history, call, msgspec.structs.replace(outcome, gist=None, counter=None))
+        ENGINE.record(history, call, msgspec.structs.replace(outcome, gist=None, counter=None, beside=None))
     parts = msgspec.msgpack.decode(pack_history(history)[1:])
     assert parts[1].pop() == b""
-    assert parts.pop() is None
+    assert [parts.pop(), parts.pop()] == [None, None]
     first = unpack_history(bytes([1]) + msgspec.msgpack.encode(parts), RunMemory())
     assert pack_history(first) == pack_history(history)
     assert unpack_memory(bytes([1]) + pack_memory(history.memory)[1:]).changes == history.memory.changes

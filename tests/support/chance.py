@@ -84,5 +84,6 @@ def chance_outcome(chance: Random, variety: int, tool: str) -> Outcome:
         items=tuple(chance.randrange(variety or 1 << 32) for _ in range(chance.choice(items))) if items else None,
         state=fingerprint(chance, variety) if chance.random() < 0.1 else None,
         gist=None if failed or chance.random() < 0.7 else fingerprint(chance, variety),
-        counter=chance.choice([None, float(chance.randrange(9))]),
+        counter=chance.choice([None, chance.randrange(9)]),
+        beside=chance.choice([None, f"{chance.getrandbits(128):032x}"]),
     )

@@ -40,4 +40,5 @@ class HistoryState(msgspec.Struct):
     episodes: list[tuple[Subject, Episode]] = []
     said: int = 0
     refusals: list[Reason] = []
-    counter: float | None = None
+    counter: int | None = None
+    beside: int | None = None

@@ -20,7 +20,8 @@ _TOLD: Final = frozenset(["message", "detail", "reason", "feedback"])
 _BESIDE: Final = frozenset(
     ["message", "detail", "details", "reason", "code", "error_code", "errorcode", "hint", "type", "status", "title",
      "status_code", "statuscode", "feedback", "verdict", "decision", "attempt", "attempts", "request_id",
-     "requestid", "timestamp", "path", "trace_id", "documentation_url", "jsonrpc"]
+     "retry_after", "retry_in", "limit", "remaining", "requestid", "timestamp", "path", "trace_id",
+     "documentation_url", "jsonrpc"]
 )  # fmt: skip
 """Members that explain an error: in the problem details of RFC 9457, of GitHub, of Spring and others."""
 

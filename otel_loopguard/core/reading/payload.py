@@ -10,7 +10,10 @@ from typing import Final
 
 __all__ = ["has_payload"]
 
-_ASKING: Final = frozenset(["command", "cmd", "code", "script", "query", "sql"])
+_ASKING: Final = frozenset(
+    ["command", "cmd", "code", "script", "query", "sql", "statement", "sql_query", "cypher", "source_code", "question",
+     "prompt"]
+)  # fmt: skip
 """Arguments whose line breaks are a program's, not a payload's."""
 _PAYLOADS: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "replacement", "patch", "diff"]

@@ -13,7 +13,7 @@ __all__ = ["is_thought"]
 _THOUGHTS: Final = frozenset(["thought", "thinking", "reasoning"])
 _THINKING: Final = re.compile(r"\s*(?:think|thought)\s*[:\[(]", re.IGNORECASE)
 """How an action begins that is a thought, where an agent has one tool for everything: of ReAct's text worlds."""
-_SAYING: Final = re.compile(r"\s*(?:echo|printf)\b[^|;&<>`$\n]*\s*\Z")
+_SAYING: Final = re.compile(r"\s*(?:echo|printf)\b[^|;&<>`$*?~{}\[\]!\n]*\n*\Z")
 """A shell's command that says something to nobody: "echo done"."""
 
 

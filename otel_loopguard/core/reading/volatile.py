@@ -36,9 +36,9 @@ _ROLE: Final = (
 """Of an element without a name, as ARIA calls it."""
 _MINUTES: Final = r":\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-_MADE_UP: Final = r"(?:[\w.-]+/)*[\w.-]*(?:\d|[a-z][A-Z]|[A-Z][a-z]*[A-Z])[\w.-]*"
+_MADE_UP: Final = r"(?:[\w.-]{1,128}/){0,8}[\w.-]{0,64}(?:\d|[a-z][A-Z]|[A-Z][a-z]{0,32}[A-Z])[\w.-]*"
 _TIME: Final = r":\d\d(?<=\d:\d\d)"
-_VALUE: Final = r"[ \t]{0,2}[:=#]?[ \t]{0,2}[\"']?(?=[\w.-]*\d)[\w.-]{6,128}"
+_VALUE: Final = r"[ \t]{0,2}[:=#]?[ \t]{0,2}[\"']?(?=[\w.-]{0,128}\d)[\w.-]{6,128}"
 _ID_OF: Final = {word: rf"{word}[-_ ]?id" for word in ("request", "trace", "correlation", "ray")}
 _IDS: Final = frozenset(
     f"{before}{word}{between}id" for word in _ID_OF for between in ("", "_", "-") for before in ("", "x-", "x_")
@@ -119,7 +119,11 @@ _SHAPES: Final = (
     _shape(r"\[[a-z]?\d+\](?=<[a-z])", "]<", r"\[[a-z]?\d+\]<[a-z]"),
     # What a harness says of the agent's budget: "14,692 / 200K tokens used (7%)", "you have 12 steps left". Whose steps
     # they are must be said: a job's are progress.
-    _shape(r"\d[\d,.]*[KM]? ?/ ?\d[\d,.]*[KM]? tokens\b(?: used)?(?: \(\d+ ?%\))?", "tokens", r"\d[km]? tokens"),
+    _shape(
+        r"\d(?<![\d,.]\d)[\d,.]{0,12}[KM]? ?/ ?\d[\d,.]{0,12}[KM]? tokens\b(?: used)?(?: \(\d{1,3} ?%\))?",
+        "tokens",
+        r"\d[km]? tokens",
+    ),
     _shape(rf"(?i:\byou (?:still )?have (?:only )?\d+ (?:more )?{_BUDGET}\b)", "you ", r"have (?:only )?\d"),
     _shape(r"(?i:\bcurrent step: ?\d+ ?(?:/ ?\d+)?)", "current step", r"step: ?\d"),
     _shape(r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)", ": ", r"(?:left|remaining): ?\d"),
@@ -139,7 +143,10 @@ _SHAPES_OF_ERRORS: Final = (
     # A place in a file, as compilers name it, and the numbers of the lines that they quote.
     _shape(r"\.[A-Za-z]\w{0,4}[:(]\d+(?:[:,]\d+)?\)?", ".", r"\.[a-z]\w{0,4}[:(]\d"),
     _shape(r"(?m)^ *\d+(?= \|)", "|", r"(?m)^ *\d+ \|"),
-    _shape(r"\d+(?= ?\u00d7)", "\u00d7"),  # how often a browser's driver has waited
+    _shape(
+        r"\d(?<!\d\d)\d{0,9}(?= ?\N{MULTIPLICATION SIGN})", "\N{MULTIPLICATION SIGN}"
+    ),  # how often a browser's driver has waited
+    _shape(rf"{_any_case('process')}(?<!\w[pP]......) (?:id )?\d+\b", "process ", r"process (?:id )?\d"),
     # An id without a pattern: hexadecimal, or one that says what it is the id of.
     _shape(r"\b(?:[a-z]{2,8}_)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}\b", "", r"[0-9a-f]{8}"),
     _shape(r"\b(?:req|err|evt|trace)_(?=[A-Za-z]*\d)[0-9A-Za-z]{6,64}\b", "_", r"(?:req|err|evt|trace)_[0-9a-z]{6}"),
