@@ -7,7 +7,7 @@ beside: a budget that is used up counts, too. Scores and prices count nothing, s
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 __all__ = ["Count", "counter_of"]
 
@@ -28,12 +28,15 @@ _MOST: Final = 1e9
 """Above it a number is an id or an account, and no count: it goes no further."""
 
 
-class Count(NamedTuple):
+class Count:
     """How far something has come."""
 
-    value: float
-    rest: object
-    """The answer without its counts: where that stays the same nothing has happened but the counting."""
+    __slots__ = ("rest", "value")
+
+    def __init__(self, value: float, rest: object) -> None:
+        self.value = value
+        self.rest = rest
+        """The answer without its counts: where that stays the same nothing has happened but the counting."""
 
 
 def counter_of(data: object, *, refused: bool) -> Count | None:
