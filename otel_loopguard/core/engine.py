@@ -146,7 +146,7 @@ class Engine:
     def _before(self, history: History, moment: Before, plan: _Plan) -> _Found:
         found: _Found = []
         for detector in plan.before:
-            judged = detector.inspect(history, moment, self.policy)
+            judged = detector.before(history, moment, self.policy)
             if judged is not None:
                 found.append((detector, judged))
         return found
@@ -188,7 +188,7 @@ class Engine:
 
     def _say_after(self, history: History, moment: After, plan: _Plan, said: _Said) -> None:
         for detector in plan.after:
-            judged = detector.inspect(history, moment, self.policy)
+            judged = detector.after(history, moment, self.policy)
             if judged is not None:
                 _say(history, judged.subject, judged.finding, self._until(history, judged), said)
 
@@ -198,7 +198,7 @@ class Engine:
         said.nudges.extend(history.episodes.turn_over(mark, last.place))
         moment = TurnOver(mark, last, history.last_tool)
         for detector in self._at_turn_over:
-            judged = detector.inspect(history, moment, self.policy)
+            judged = detector.turn_over(history, moment, self.policy)
             if judged is not None:
                 _say(history, judged.subject, judged.finding, self._until(history, judged), said)
 

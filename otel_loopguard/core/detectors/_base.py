@@ -6,7 +6,7 @@ Not a place for state: what a rule needs to remember is in the history, so any h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.compiled import mypyc_attr
@@ -80,31 +80,34 @@ class Judged(NamedTuple):
     """Turns that the episode outlives the last moment at which its rule held; None: the policy's window."""
 
 
-class Detector(Protocol):
-    """One rule. It answers every time that its rule holds; whether it was said already is the engine's to know."""
+class Detector:
+    """One rule. It answers every time that it holds; whether it was said already is the engine's to know.
 
-    @property
-    def kind(self) -> Kind:
-        """Of the findings that the rule makes."""
-        ...
+    A base class and no protocol: compiled code calls its methods without looking them up.
+    """
 
-    @property
-    def moments(self) -> tuple[type[Moment], ...]:
-        """The moments at which the rule can hold: it is asked at no other."""
-        ...
-
-    @property
-    def early(self) -> bool:
-        """Whether its answer before dispatch is a forecast: the finding is made when the turn is over."""
-        ...
+    kind: ClassVar[Kind]
+    """Of the findings that the rule makes."""
+    moments: ClassVar[tuple[type[Moment], ...]]
+    """The moments at which the rule can hold: it is asked at no other."""
+    early: ClassVar[bool] = False
+    """Whether its answer before dispatch is a forecast: the finding is made when the turn is over."""
 
     def applies(self, settings: ToolPolicy) -> bool:
         """Whether the rule can ever hold for a call of a tool with these settings."""
-        ...
+        raise NotImplementedError
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
-        """The rule, applied to one moment. Changes nothing."""
-        ...
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """The rule, applied to a call before its dispatch. Changes nothing, as the next two."""
+        return None
+
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """The rule, applied to a call that has ended."""
+        return None
+
+    def turn_over(self, history: History, moment: TurnOver, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """The rule, applied to a turn that is over."""
+        return None
 
 
 def finding_on(  # noqa: PLR0913 - evidence has parts

@@ -11,31 +11,30 @@ Not flagged: a question that nobody answered, another question, the same questio
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import LASTING, Before, Judged, Moment, finding_on
+from ._base import LASTING, Before, Detector, Judged, finding_on
 
 __all__ = ["AskAgain"]
 
 
-class AskAgain:
+class AskAgain(Detector):
     """Judged before dispatch: the user should not be asked."""
 
-    kind: Final[Kind] = "ask_again"
-    moments: Final = (Before,)
-    early: Final = False
+    kind: ClassVar[Kind] = "ask_again"
+    moments: ClassVar = (Before,)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To tools that ask the user."""
         return settings.asks_user
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge on the question that was answered."""
-        if not isinstance(moment, Before) or moment.key is None or moment.key >> 32 not in history.asked:
+        if moment.key is None or moment.key >> 32 not in history.asked:
             return None
         earlier = list(reversed(history.by_key.get(moment.key, ())))
         finding = finding_on(self.kind, "nudge", history, moment, earlier, count=len(earlier) + 1, limit=2)

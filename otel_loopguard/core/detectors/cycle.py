@@ -15,7 +15,7 @@ changed result, laps that wait on a declared poller within its budget, turns wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
@@ -23,7 +23,7 @@ from otel_loopguard.core.past.turn import TurnMark, Turns
 from otel_loopguard.core.policy import CycleRule, Policy, ToolPolicy
 from otel_loopguard.core.tag import print_of_fingerprint, symbol_of, symbol_of_key
 
-from ._base import Before, Judged, Moment, TurnOver
+from ._base import Before, Detector, Judged, TurnOver
 
 __all__ = ["Cycle"]
 
@@ -36,39 +36,40 @@ class _Laps(NamedTuple):
     number: int
 
 
-class Cycle:
+class Cycle(Detector):
     """Judges a finished turn; before dispatch it forecasts what the turn would be if it ended with this call."""
 
-    kind: Final[Kind] = "cycle"
-    moments: Final = (Before, TurnOver)
-    early: Final = True
+    kind: ClassVar[Kind] = "cycle"
+    moments: ClassVar = (Before, TurnOver)
+    early: ClassVar = True
 
     def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
         """To every tool."""
         return True
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A stop on the call that would complete a lap too many, and a forecast of a nudge."""
+        turns = history.turns
+        if moment.key is None:
+            return None
+        if moment.turn == turns.number and turns.open:
+            symbol = symbol_of({moment.key, *[entry.key for entry in turns.open]})
+        else:
+            symbol = symbol_of_key(moment.key)
+        if symbol is None or symbol not in turns.symbols:
+            return None
+        newest = turns.current().symbol if turns.open and moment.turn > turns.number else None
+        if not _is_known(turns, newest, 0):
+            return None
+        return self._judge(history, moment, symbol, turns.before(moment.turn), moment.settings.cycle)
+
+    def turn_over(self, history: History, moment: TurnOver, policy: Policy) -> Judged | None:
         """A nudge or a stop on the turn that completes a lap."""
         turns = history.turns
-        if isinstance(moment, Before):
-            if moment.key is None:
-                return None
-            if moment.turn == turns.number and turns.open:
-                symbol = symbol_of({moment.key, *[entry.key for entry in turns.open]})
-            else:
-                symbol = symbol_of_key(moment.key)
-            if symbol is None or symbol not in turns.symbols:
-                return None
-            newest = turns.current().symbol if turns.open and moment.turn > turns.number else None
-            if not _is_known(turns, newest, 0):
-                return None
-            return self._judge(history, moment, symbol, turns.before(moment.turn), moment.settings.cycle)
-        if isinstance(moment, TurnOver):
-            symbol = moment.mark.symbol
-            if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits or not _is_known(turns, None, 1):
-                return None
-            return self._judge(history, moment, symbol, turns.marks[-2::-1], policy.for_tool(moment.tool).cycle)
-        return None
+        symbol = moment.mark.symbol
+        if symbol is None or turns.symbols[symbol] == 1 or moment.mark.waits or not _is_known(turns, None, 1):
+            return None
+        return self._judge(history, moment, symbol, turns.marks[-2::-1], policy.for_tool(moment.tool).cycle)
 
     def _judge(
         self, history: History, moment: Before | TurnOver, symbol: int, earlier: list[TurnMark], rule: CycleRule

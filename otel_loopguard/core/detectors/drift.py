@@ -32,7 +32,7 @@ there (the numbers of a list gone through beyond its end are told).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from otel_loopguard.core.attempts import (
     NO_WORD,
@@ -56,7 +56,7 @@ from otel_loopguard.core.past.refusal import LIGHT, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.words import LONG_ENOUGH, asks_anew, each_its_own, fills_a_form, near
 
-from ._base import After, Judged, Moment, finding_on, one_a_turn
+from ._base import After, Detector, Judged, finding_on, one_a_turn
 
 __all__ = ["Drift"]
 
@@ -74,23 +74,20 @@ _MANY: Final = 3
 """Different things that were asked for in one form before that is taken for a batch."""
 
 
-class Drift:
+class Drift(Detector):
     """Judged with the result: only that shows whether the other wording brought anything."""
 
-    kind: Final[Kind] = "drift"
-    moments: Final = (After,)
-    early: Final = False
+    kind: ClassVar[Kind] = "drift"
+    moments: ClassVar = (After,)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To tools that answer: no pollers, no thoughts, no questions to the user."""
         return settings.kind not in ("poll", "none") and not settings.asks_user
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:
         """A nudge on the call that makes the streak long enough."""
-        if not isinstance(moment, After) or moment.entry.key is None or moment.entry.outcome == "ours":
-            return None
         entry = moment.entry
-        if entry.thought or entry.renewed:
+        if entry.key is None or entry.outcome == "ours" or entry.thought or entry.renewed:
             return None
         if entry.linked and history.episodes.level((self.kind, entry.tool), entry.turn):
             return self._judged(history, moment, [entry], 1)  # told, and it goes on: nobody asks how often

@@ -13,7 +13,7 @@ words: two agents that work on one thing say much the same to each other all the
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from otel_loopguard.core.decision import Action, Finding, Kind
 from otel_loopguard.core.history import History
@@ -21,27 +21,26 @@ from otel_loopguard.core.past.run_memory import handoff_symbol
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.tag import print_of_fingerprint
 
-from ._base import Before, Judged, Moment
+from ._base import Before, Detector, Judged
 
 __all__ = ["Handoff"]
 
 _SHORTEST: Final = 2
 
 
-class Handoff:
+class Handoff(Detector):
     """Judged before dispatch, on the memory that the agents of a run share."""
 
-    kind: Final[Kind] = "cycle"
-    moments: Final = (Before,)
-    early: Final = False
+    kind: ClassVar[Kind] = "cycle"
+    moments: ClassVar = (Before,)
 
     def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
         """To every tool: only a call tells that it hands work over."""
         return True
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on the hand-off that closes the circle again."""
-        if not isinstance(moment, Before) or moment.call.handoff_to is None or moment.key is None:
+        if moment.call.handoff_to is None or moment.key is None:
             return None
         rule = moment.settings.cycle
         chain = [*history.memory.handoffs, (handoff_symbol(moment.call.handoff_to, moment.key), history.memory.changes)]

@@ -20,48 +20,36 @@ their own), a retry after a passing failure, several equal calls in one turn.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Final
+from typing import ClassVar
 
 from otel_loopguard.core.decision import Action, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.entry import Entry
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
+from ._base import After, Before, Detector, Judged, finding_on, one_a_turn
 
 __all__ = ["Identical"]
 
 
-class Identical:
+class Identical(Detector):
     """Judges a stop before dispatch, and a nudge before dispatch too unless the call may bring news by itself."""
 
-    kind: Final[Kind] = "identical"
-    moments: Final = (Before, After)
-    early: Final = False
+    kind: ClassVar[Kind] = "identical"
+    moments: ClassVar = (Before, After)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To everything but declared pollers."""
         return settings.kind != "poll"
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:
         """A nudge or a stop on an equal call."""
-        if isinstance(moment, Before):
-            earlier = None if moment.key is None else history.by_key.get(moment.key)
-            if not earlier or moment.key is None or earlier[-1].category == "transient":
-                return None
-            return self._before(history, moment, moment.key, policy.window)
-        if not isinstance(moment, After) or moment.entry.key is None or not moment.entry.counts:
+        key = moment.key
+        earlier = None if key is None else history.by_key.get(key)
+        if not earlier or key is None or earlier[-1].category == "transient":
             return None
-        if moment.entry.outcome == "ours":
-            return None
-        if not _brings_news(moment):
-            retold = self._retold(history, moment, moment.entry.key) if moment.entry.stale else None
-            return retold or self._known(history, moment, moment.entry.key, policy.window)
-        return self._after(history, moment, moment.entry.key, policy.window)
-
-    def _before(self, history: History, moment: Before, key: int, window: int) -> Judged | None:
         rule = moment.settings.identical
-        streak = history.streak(key, moment.turn, window)
+        streak = history.streak(key, moment.turn, policy.window)
         count = len(streak) + 1
         if count > 1 and count >= rule.nudge and not history.reset_between(streak[0], moment.turn):
             if count >= rule.stop and _towards_stop(history, streak, moment.turn) >= rule.stop:
@@ -70,7 +58,15 @@ class Identical:
                 return self._judged("nudge", history, moment, streak, count=count, limit=rule.nudge)
         return None if _brings_news(moment) else self._row(history, moment, key, moment.turn)
 
-    def _after(self, history: History, moment: After, key: int, window: int) -> Judged | None:
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        """A nudge on an equal call that could have brought news and did not, or that never brought any."""
+        key = moment.entry.key
+        if key is None or not moment.entry.counts or moment.entry.outcome == "ours":
+            return None
+        window = policy.window
+        if not _brings_news(moment):
+            retold = self._retold(history, moment, key) if moment.entry.stale else None
+            return retold or self._known(history, moment, key, window)
         rule = moment.settings.identical
         streak = history.streak(key, moment.entry.turn + 1, window + 1)
         if moment.entry.linked and len(streak) >= rule.nudge:

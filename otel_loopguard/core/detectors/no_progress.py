@@ -18,7 +18,7 @@ which may be what is being worked on; turns of which nothing is known; waiting w
 from __future__ import annotations
 
 from itertools import islice, pairwise
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -27,7 +27,7 @@ from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.tag import tag_of
 
-from ._base import LASTING, After, Judged, Moment, TurnOver, finding_on, one_a_turn
+from ._base import LASTING, After, Detector, Judged, TurnOver, finding_on, one_a_turn
 
 __all__ = ["NoProgress"]
 
@@ -36,24 +36,25 @@ _SWINGS: Final = 5
 """There and back, and there and back again."""
 
 
-class NoProgress:
+class NoProgress(Detector):
     """The first rule is judged when a turn is over, the second with the result."""
 
-    kind: Final[Kind] = "no_progress"
-    moments: Final = (After, TurnOver)
-    early: Final = False
+    kind: ClassVar[Kind] = "no_progress"
+    moments: ClassVar = (After, TurnOver)
 
     def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
         """To every tool."""
         return True
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
-        """A nudge on the last call of the turn, or on the sixth equal outcome."""
-        if isinstance(moment, After):
-            if moment.entry.times >= _EQUAL_OUTCOMES:
-                return self._outcome(history, moment)
-            return self._swing(history, moment) if moment.entry.refusal else None
-        if not isinstance(moment, TurnOver) or history.idle_turns < policy.no_progress_turns:
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A nudge on the sixth equal outcome, or on a call that swings between two failures."""
+        if moment.entry.times >= _EQUAL_OUTCOMES:
+            return self._outcome(history, moment)
+        return self._swing(history, moment) if moment.entry.refusal else None
+
+    def turn_over(self, history: History, moment: TurnOver, policy: Policy) -> Judged | None:
+        """A nudge on the last call of the turn."""
+        if history.idle_turns < policy.no_progress_turns:
             return None
         last = moment.last
         prints = () if last.print is None else (last.print,)

@@ -11,14 +11,14 @@ Not flagged: an empty last page, overlapping pages with at least one new item, p
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
-from otel_loopguard.core.decision import Action, Kind
+from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.tag import key_of
 
-from ._base import LASTING, After, Before, Judged, Moment, finding_on
+from ._base import LASTING, After, Before, Detector, Judged, finding_on
 
 __all__ = ["Page"]
 
@@ -26,36 +26,33 @@ _NUDGE: Final = 2
 _STOP: Final = 3
 
 
-class Page:
+class Page(Detector):
     """Judges the nudge with the result, the stop before it."""
 
-    kind: Final[Kind] = "page"
-    moments: Final = (Before, After)
-    early: Final = False
+    kind: ClassVar[Kind] = "page"
+    moments: ClassVar = (Before, After)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To tools with a declared cursor."""
         return settings.cursor is not None
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
-        """A nudge or a stop on a page that brings, or is to bring, nothing."""
-        if isinstance(moment, Before):
-            key = key_of(moment.call.group_fingerprint, moment.call.key_id)
-            group = None if key is None else key >> 32
-            barren = 0 if group is None else (history.barren.get(group) or 0) + 1
-            action: Action = "stop"
-            limit = _STOP
-        elif isinstance(moment, After) and moment.entry.outcome != "ours":
-            group = moment.entry.group
-            barren = 0 if group is None else history.barren.get(group) or 0
-            action = "nudge"
-            limit = _NUDGE
-        else:
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A stop on a page that is to bring nothing again."""
+        key = key_of(moment.call.group_fingerprint, moment.call.key_id)
+        group = None if key is None else key >> 32
+        barren = 0 if group is None else (history.barren.get(group) or 0) + 1
+        if group is None or barren < _STOP:
             return None
-        if group is None or barren < limit:
+        pages = [one for one in reversed(history.entries) if one.group == group]
+        finding = finding_on("page", "stop", history, moment, pages[: barren - 1], count=barren, limit=_STOP)
+        return Judged(finding, ("page", group), LASTING)
+
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A nudge on a page that brought nothing again."""
+        group = None if moment.entry.outcome == "ours" else moment.entry.group
+        barren = 0 if group is None else history.barren.get(group) or 0
+        if group is None or barren < _NUDGE:
             return None
-        judged = moment.entry if isinstance(moment, After) else None
-        pages = [one for one in reversed(history.entries) if one.group == group and one is not judged]
-        earlier = pages[: barren - 1]
-        finding = finding_on(self.kind, action, history, moment, earlier, count=barren, limit=limit)
+        pages = [one for one in reversed(history.entries) if one.group == group and one is not moment.entry]
+        finding = finding_on("page", "nudge", history, moment, pages[: barren - 1], count=barren, limit=_NUDGE)
         return Judged(finding, ("page", group), LASTING)

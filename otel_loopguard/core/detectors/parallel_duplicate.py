@@ -10,32 +10,31 @@ Not flagged as more than information, ever.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.policy import Policy, ToolPolicy
 
-from ._base import After, Judged, Moment, finding_on
+from ._base import After, Detector, Judged, finding_on
 
 __all__ = ["ParallelDuplicate"]
 
 
-class ParallelDuplicate:
+class ParallelDuplicate(Detector):
     """Judged with the result, once for each call beyond the first."""
 
-    kind: Final[Kind] = "parallel_duplicate"
-    moments: Final = (After,)
-    early: Final = False
+    kind: ClassVar[Kind] = "parallel_duplicate"
+    moments: ClassVar = (After,)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To everything but declared writes."""
         return settings.kind != "write"
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """Information on the second and each further equal call of a turn."""
         siblings = history.turns.open
-        if len(siblings) == 1 or not isinstance(moment, After) or moment.entry.key is None:
+        if len(siblings) == 1 or moment.entry.key is None:
             return None
         key = moment.entry.key
         twins = [one for one in reversed(siblings) if one.key == key and one is not moment.entry]

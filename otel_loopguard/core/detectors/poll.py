@@ -12,48 +12,37 @@ Not flagged: any number of polls within the budget; a budget that is not set is 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from otel_loopguard.core.decision import Action, Kind
 from otel_loopguard.core.history import History
 from otel_loopguard.core.past.episode import Subject
-from otel_loopguard.core.past.standing import Standing, over_budget
+from otel_loopguard.core.past.standing import over_budget
 from otel_loopguard.core.policy import Policy, PollRule, ToolPolicy
 
-from ._base import LASTING, After, Before, Judged, Moment, finding_on
+from ._base import LASTING, After, Before, Detector, Judged, finding_on
 
 __all__ = ["Poll"]
 
 _NO_LIMITS: Final = PollRule()
 
 
-class Poll:
+class Poll(Detector):
     """Judges the nudge with the result, the stop before it."""
 
-    kind: Final[Kind] = "poll"
-    moments: Final = (Before, After)
-    early: Final = False
+    kind: ClassVar[Kind] = "poll"
+    moments: ClassVar = (Before, After)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To declared pollers."""
         return settings.kind == "poll"
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
-        """A nudge or a stop on a poll over its budget."""
-        if isinstance(moment, Before):
-            key = moment.key
-        elif isinstance(moment, After) and moment.entry.outcome != "ours":
-            key = moment.entry.key
-        else:
-            return None
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A stop on a poll that would be over its budget."""
+        key = moment.key
         standing = None if key is None else history.standings.get(key)
         if key is None or standing is None:
             return None
-        if isinstance(moment, Before):
-            return self._before(history, moment, key, standing)
-        return self._after(history, moment, key, standing)
-
-    def _before(self, history: History, moment: Before, key: int, standing: Standing) -> Judged | None:
         start = moment.call.start_ns
         over = over_budget(standing, _rule(moment), start, polls=standing.total + 1, same=standing.same + 1)
         reason = "terminal" if standing.terminal else over
@@ -62,7 +51,12 @@ class Poll:
             return None
         return self._judged("stop", history, moment, key, standing.total + 1, reason)
 
-    def _after(self, history: History, moment: After, key: int, standing: Standing) -> Judged | None:
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+        """A nudge on a poll over its budget."""
+        key = moment.entry.key
+        standing = None if key is None or moment.entry.outcome == "ours" else history.standings.get(key)
+        if key is None or standing is None:
+            return None
         rule = _rule(moment)
         start = moment.call.start_ns
         if standing.was_terminal:

@@ -26,7 +26,7 @@ row are told all the same).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
@@ -36,7 +36,7 @@ from otel_loopguard.core.past.refusal import APART, MEASURE
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.words import asks_anew, fills_a_form, near
 
-from ._base import After, Before, Judged, Moment, finding_on, one_a_turn
+from ._base import After, Before, Detector, Judged, finding_on, one_a_turn
 
 __all__ = ["SameError"]
 
@@ -44,27 +44,25 @@ _REFUSALS: Final = 4
 _EQUAL_PAYLOADS: Final = 3
 
 
-class SameError:
+class SameError(Detector):
     """Judges the nudge with the result, the stop before it."""
 
-    kind: Final[Kind] = "same_error"
-    moments: Final = (Before, After)
-    early: Final = False
+    kind: ClassVar[Kind] = "same_error"
+    moments: ClassVar = (Before, After)
 
     def applies(self, settings: ToolPolicy) -> bool:  # noqa: ARG002 - the seam
         """To every tool."""
         return True
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:
-        """A nudge or a stop on an error that comes again."""
-        if isinstance(moment, After):
-            entry = moment.entry
-            if entry.error is None or entry.outcome == "ours":
-                return None
-            return self._failed(history, moment, policy) or self._refused(history, moment)
-        return self._before(history, moment, policy) if isinstance(moment, Before) else None
+    def after(self, history: History, moment: After, policy: Policy) -> Judged | None:
+        """A nudge on an error that came again."""
+        entry = moment.entry
+        if entry.error is None or entry.outcome == "ours":
+            return None
+        return self._failed(history, moment, policy) or self._refused(history, moment)
 
-    def _before(self, history: History, moment: Before, policy: Policy) -> Judged | None:
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:
+        """A stop on a call whose tool has said no in the same words too often."""
         last = moment.last
         if last is None or last.outcome != "error" or last.error is None:
             return None

@@ -13,7 +13,7 @@ Not flagged: a retry after a rejection, which has not happened; a write that rep
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar
 
 from otel_loopguard.core.decision import Kind
 from otel_loopguard.core.history import History
@@ -21,26 +21,25 @@ from otel_loopguard.core.past.run_memory import idempotency_of
 from otel_loopguard.core.policy import Policy, ToolPolicy
 from otel_loopguard.core.tag import key_of
 
-from ._base import LASTING, Before, Judged, Moment, finding_on
+from ._base import LASTING, Before, Detector, Judged, finding_on
 
 __all__ = ["Write"]
 
 
-class Write:
+class Write(Detector):
     """Judged before dispatch: afterwards it is too late."""
 
-    kind: Final[Kind] = "write"
-    moments: Final = (Before,)
-    early: Final = False
+    kind: ClassVar[Kind] = "write"
+    moments: ClassVar = (Before,)
 
     def applies(self, settings: ToolPolicy) -> bool:
         """To declared writes."""
         return settings.kind == "write" and settings.duplicate_after_success != "allow"
 
-    def inspect(self, history: History, moment: Moment, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
+    def before(self, history: History, moment: Before, policy: Policy) -> Judged | None:  # noqa: ARG002 - the seam
         """A nudge or a stop on the write that may happen twice."""
-        action = moment.settings.duplicate_after_success if isinstance(moment, Before) else "allow"
-        if not isinstance(moment, Before) or action == "allow" or moment.key is None:
+        action = moment.settings.duplicate_after_success
+        if action == "allow" or moment.key is None:
             return None
         group = key_of(moment.call.group_fingerprint, moment.call.key_id) or moment.key
         written = history.memory.writes.get(group)
