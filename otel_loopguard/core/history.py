@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from .call import Outcome, ToolCall
-from .past.calls import Calls, weight_of
+from .past.calls import NO_CALLS, Calls, weight_of
 from .past.entering import entry_of
 from .past.entry import Entry
 from .past.episodes import Episodes
@@ -21,7 +21,7 @@ from .past.standing import Standing, brings_unseen, over_budget
 from .past.state import HistoryState
 from .past.turn import TurnMark, Turns
 from .policy import PollRule, ToolPolicy
-from .tag import kept_name, number_of, tag_of
+from .tag import kept_name, number_of, tag_of, tag_of_two
 from .words import retold
 
 __all__ = ["DETAIL_LIMIT", "History", "RunMemory"]
@@ -150,8 +150,10 @@ class History(Calls):
     def _judge_result(self, entry: Entry, call: ToolCall, outcome: Outcome, settings: ToolPolicy) -> None:
         """Fill in what the result says against what was there before: our own answers, passing failures, progress."""
         if entry.outcome == "ours":
-            earlier = reversed(self.by_key.get(entry.key or 0, ()))
-            entry.answer = next((one.answer for one in earlier if one.answer is not None), None)
+            for one in reversed(self.by_key.get(entry.key or 0, NO_CALLS)):
+                if one.answer is not None:
+                    entry.answer = one.answer
+                    break
             return
         entry.counts = entry.outcome != "missing" and entry.category != "transient"
         if entry.key is None:
@@ -173,7 +175,7 @@ class History(Calls):
         """Whether a page brings anything unseen: an item, or where none are declared a page like no other."""
         if outcome.items is not None or outcome.unseen is not None:
             return brings_unseen(group, outcome, self.seen)
-        return entry.answer is not None and self.seen.add(tag_of(group, entry.answer))
+        return entry.answer is not None and self.seen.add(tag_of_two(group, entry.answer))
 
     def _judge_novelty(self, entry: Entry, outcome: Outcome, settings: ToolPolicy) -> None:
         """Whether the call may have changed the world, or taught something."""
@@ -210,7 +212,7 @@ class History(Calls):
 
     def _is_told(self, entry: Entry, outcome: Outcome) -> bool:
         """Whether the tool has shown this page, said no or found nothing before, whatever it quoted of the call."""
-        earlier = self.by_tool.get(entry.tool, ())
+        earlier = self.by_tool.get(entry.tool, NO_CALLS)
         if entry.refusal:
             return entry.error is not None and any(one.error == entry.error for one in earlier)
         if outcome.hitless:
@@ -222,7 +224,7 @@ class History(Calls):
         if entry.key is None:
             return
         previous = None
-        for one in reversed(self.by_key.get(entry.key, ())):
+        for one in reversed(self.by_key.get(entry.key, NO_CALLS)):
             if one.turn < entry.turn - window:
                 break
             if one.counts:

@@ -6,14 +6,13 @@ Not fingerprints: they are never emitted, and never compared across runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
 __all__ = [
     "FAILED", "MASK", "kept_name", "key_of", "name_tag", "number_of", "print_of",
     "print_of_fingerprint", "salt_of", "short",
-    "symbol_of", "symbol_of_key", "tag_of",
+    "symbol_of", "symbol_of_key", "tag_of", "tag_of_two",
 ]  # fmt: skip
 
 MASK: Final = (1 << 64) - 1
@@ -23,6 +22,11 @@ _ODD: Final = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: spreads sums of keys (Knuth, volume 3, section 6.4)."""
 _CACHED_NAME: Final = 128
 """Characters of a name that is worth a place in the cache: nothing longer is a tool's name."""
+_NAMES: Final = 1024
+_names: Final[dict[str, int]] = {}
+"""Hashes of names, which come again with every call; plain dicts, which compiled code asks in a third of the time."""
+_SYMBOLS: Final = 4096
+_symbols: Final[dict[int, int]] = {}
 
 
 def number_of(fingerprint: str) -> int:
@@ -37,14 +41,22 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-@lru_cache(maxsize=1024)
-def _known(name: str) -> int:
-    return _hash(name)
+def _name(name: str) -> int:
+    """64 bits for a name."""
+    known = _names.get(name)
+    if known is not None:
+        return known
+    made = _hash(name)
+    if len(name) <= _CACHED_NAME:
+        if len(_names) >= _NAMES:
+            _names.clear()
+        _names[name] = made
+    return made
 
 
 def name_tag(name: str) -> int:
     """32 bits for a name."""
-    return (_known(name) if len(name) <= _CACHED_NAME else _hash(name)) >> 32
+    return _name(name) >> 32
 
 
 def kept_name(name: str, longest: int) -> str:
@@ -55,7 +67,7 @@ def kept_name(name: str, longest: int) -> str:
 
 def salt_of(key_id: str) -> int:
     """What binds a fingerprint to its key: fingerprints under different key ids are never equal."""
-    return _known(key_id) if len(key_id) <= _CACHED_NAME else _hash(key_id)
+    return _name(key_id)
 
 
 def key_of(fingerprint: str | None, key_id: str) -> int | None:
@@ -86,10 +98,21 @@ def tag_of(*numbers: int) -> int:
     return mixed >> 32
 
 
-@lru_cache(maxsize=4096)
+def tag_of_two(one: int, other: int) -> int:
+    """What `tag_of` gives for two numbers, without making a tuple of them."""
+    return ((((one * _ODD) & MASK) ^ other) * _ODD & MASK) >> 32
+
+
 def symbol_of_key(key: int) -> int:
     """What `symbol_of` gives for one key alone, as of most turns: asked several times of each."""
-    return (((key ^ (key >> 29)) * _ODD) & MASK) >> 32
+    known = _symbols.get(key)
+    if known is not None:
+        return known
+    made = (((key ^ (key >> 29)) * _ODD) & MASK) >> 32
+    if len(_symbols) >= _SYMBOLS:
+        _symbols.clear()
+    _symbols[key] = made
+    return made
 
 
 def symbol_of(keys: Iterable[int | None]) -> int | None:

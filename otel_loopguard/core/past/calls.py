@@ -13,7 +13,10 @@ from otel_loopguard.core.words import LONG_ENOUGH, SKETCH_SIZE, counts_on, fills
 
 from .entry import Entry
 
-__all__ = ["Calls", "weight_of"]
+__all__ = ["NO_CALLS", "Calls", "weight_of"]
+
+NO_CALLS: Final[list[Entry]] = []
+"""What an index holds of a call that is not in it: a list, so that the compiler knows what it goes through."""
 
 _SKETCHES: Final = 12
 """Calls whose word sketch is kept."""
@@ -89,7 +92,7 @@ class Calls:
         """
         found: list[Entry] = []
         last_turn = turn
-        for entry in reversed(self.by_key.get(key, ())):
+        for entry in reversed(self.by_key.get(key, NO_CALLS)):
             if entry.turn < turn - window:
                 break
             if entry.turn < last_turn and entry.counts:
@@ -126,7 +129,7 @@ class Calls:
     def repeats(self, key: int, turn: int, window: int) -> int:
         """How often a key stands in the window before and in a turn."""
         count = 0
-        for entry in reversed(self.by_key.get(key, ())):
+        for entry in reversed(self.by_key.get(key, NO_CALLS)):
             if entry.turn < turn - window:
                 break
             count += 1
@@ -134,14 +137,14 @@ class Calls:
 
     def of_tool(self, tool: int, turn: int, window: int) -> Iterator[Entry]:
         """The tool's calls in the window, newest first."""
-        for entry in reversed(self.by_tool.get(tool, ())):
+        for entry in reversed(self.by_tool.get(tool, NO_CALLS)):
             if entry.turn < turn - window:
                 return
             yield entry
 
     def last_word(self, tool: int) -> Entry | None:
         """The tool's newest call that was executed: our own answers are none of its words."""
-        for entry in reversed(self.by_tool.get(tool, ())):
+        for entry in reversed(self.by_tool.get(tool, NO_CALLS)):
             if entry.outcome != "ours":
                 return entry
         return None
@@ -186,7 +189,7 @@ class Calls:
         if refused.payload or refused.key is None:
             return False
         is_short = refused.word_count < LONG_ENOUGH
-        for entry in reversed(self.by_tool.get(refused.tool, ())):
+        for entry in reversed(self.by_tool.get(refused.tool, NO_CALLS)):
             if entry.place <= place:
                 return False
             if entry.outcome != "ok" or entry.refusal or entry.payload or entry.key in (None, refused.key):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from otel_loopguard.core.call import ToolCall
-from otel_loopguard.core.tag import key_of, name_tag, number_of, tag_of
+from otel_loopguard.core.tag import key_of, name_tag, number_of, tag_of_two
 
 from .entry import Entry
 from .memory import Recent
@@ -30,7 +30,7 @@ def idempotency_of(call: ToolCall) -> int | None:
 
 def handoff_symbol(receiver: str, key: int) -> int:
     """One number for a hand-off: who receives it and what is handed over."""
-    return tag_of(name_tag(receiver), key)
+    return tag_of_two(name_tag(receiver), key)
 
 
 class RunMemory:

@@ -9,7 +9,7 @@ import msgspec
 
 from otel_loopguard.core.call import Outcome, ToolCall
 from otel_loopguard.core.policy import PollRule, ToolPolicy
-from otel_loopguard.core.tag import key_of, tag_of
+from otel_loopguard.core.tag import key_of, tag_of_two
 
 from .entry import Entry
 from .memory import Seen
@@ -78,7 +78,7 @@ def brings_unseen(subject: int, outcome: Outcome, seen: Seen) -> bool:
         return (outcome.unseen or 0) > 0
     new = False
     for item in outcome.items:
-        new = seen.add(tag_of(subject, item)) or new
+        new = seen.add(tag_of_two(subject, item)) or new
     return new
 
 
@@ -90,7 +90,7 @@ def unseen_items(call: ToolCall, outcome: Outcome, settings: ToolPolicy, seen: S
         subject = key_of(call.fingerprint, call.key_id) or 0
     else:  # a page's list is told by as much of the key as a history keeps
         subject = (key_of(call.group_fingerprint, call.key_id) or 0) >> 32
-    return sum(tag_of(subject, item) not in seen for item in set(outcome.items))
+    return sum(tag_of_two(subject, item) not in seen for item in set(outcome.items))
 
 
 def over_budget(standing: Standing, rule: PollRule, start_ns: int | None, *, polls: int, same: int) -> str | None:

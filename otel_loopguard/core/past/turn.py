@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from otel_loopguard.core.call import Turn
-from otel_loopguard.core.tag import symbol_of, symbol_of_key, tag_of
+from otel_loopguard.core.tag import symbol_of, symbol_of_key, tag_of_two
 
 from .entry import Entry
 from .turn_mark import TurnMark
@@ -55,12 +55,12 @@ def mark_of(number: int, entries: list[Entry]) -> TurnMark:
 def _answers_of(entries: list[Entry]) -> int | None:
     if len(entries) == 1:
         key, answer = entries[0].key, entries[0].answer
-        return None if key is None or answer is None else tag_of(key, answer)
+        return None if key is None or answer is None else tag_of_two(key, answer)
     total = 0
     for key, answer in {(entry.key, entry.answer) for entry in entries}:
         if key is None or answer is None:
             return None
-        total += tag_of(key, answer)
+        total += tag_of_two(key, answer)
     return total & 0xFFFFFFFF
 
 
