@@ -149,10 +149,20 @@ def each_its_own(sketches: Sequence[Sequence[int]]) -> bool:
 
 def counts_on(mine: Sequence[int], other: Sequence[int]) -> bool:
     """Whether one of two sketches has other ids or numbers in the place of the other's, and else the same words."""
-    reach = _reach((mine, other))
-    gone = {number for number in other if number <= reach}.difference(mine)
-    come = {number for number in mine if number <= reach}.difference(other)
-    return bool(gone) and len(gone) == len(come) and all(number & NUMBERED for number in gone | come)
+    if len(mine) < SKETCH_SIZE and len(other) < SKETCH_SIZE:  # both are whole
+        if len(mine) != len(other):
+            return False
+        gone, come = set(other).difference(mine), set(mine).difference(other)
+    else:
+        reach = _reach((mine, other))
+        gone = {number for number in other if number <= reach}.difference(mine)
+        come = {number for number in mine if number <= reach}.difference(other)
+    if not gone or len(gone) != len(come):
+        return False
+    for number in gone:
+        if not number & NUMBERED:
+            return False
+    return all(number & NUMBERED for number in come)
 
 
 def fills_a_form(sketches: Sequence[Sequence[int]]) -> bool:
@@ -182,7 +192,11 @@ def asks_anew(sketches: Sequence[Sequence[int]]) -> bool:
 
 def _reach(sketches: Iterable[Sequence[int]]) -> int:
     """The number up to which all of some sketches hold every word."""
-    return min((sketch[-1] for sketch in sketches if len(sketch) == SKETCH_SIZE), default=_EVERYTHING)
+    reach = _EVERYTHING
+    for sketch in sketches:
+        if len(sketch) == SKETCH_SIZE and sketch[-1] < reach:
+            reach = sketch[-1]
+    return reach
 
 
 def long_words_of(canonical: bytes) -> list[bytes]:
