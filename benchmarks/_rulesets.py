@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-import msgspec
 from _corpora import RawCall, Run
 
 from otel_loopguard.core.call import Outcome, ToolCall
@@ -138,15 +137,15 @@ def _instead(old: type, new: object | None) -> tuple[object, ...]:
 def _blind(step: Step) -> Step:
     """Every success with one result."""
     call, outcome = step
-    return (call, msgspec.structs.replace(outcome, fingerprint="0" * 32)) if outcome.kind == "ok" else step
+    return (call, outcome.changed(fingerprint="0" * 32)) if outcome.kind == "ok" else step
 
 
 def _of_call(**changes: object) -> Callable[[Step], Step]:
-    return lambda step: (msgspec.structs.replace(step[0], **changes), step[1])
+    return lambda step: (step[0].changed(**changes), step[1])
 
 
 def _of_outcome(**changes: object) -> Callable[[Step], Step]:
-    return lambda step: (step[0], msgspec.structs.replace(step[1], **changes))
+    return lambda step: (step[0], step[1].changed(**changes))
 
 
 def _unmasked() -> Policy:

@@ -2,15 +2,16 @@
 
 Not the call's content: neither class has a field that could hold arguments, a result or an error text.
 Texts that name things (tool, agent, call id, error type) are names, everything else is a keyed
-fingerprint, a number or a flag. Both are msgspec structs, because one of each is made for every call on the host's own
-time, and a frozen dataclass of that many fields takes fifteen times as long to make.
+fingerprint, a number or a flag. Both are plain classes, because one of each is made for every call on the host's own
+time and read all over the judging.
 """
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-import msgspec
+from .compiled import mypyc_attr
+from .value import Value
 
 __all__ = [
     "ABSENT", "MISSING", "OURS", "Absent", "Category", "Outcome", "OutcomeKind", "ToolCall", "Turn", "UnknownReason",
@@ -47,39 +48,73 @@ class Absent:
 ABSENT: Final = Absent()
 
 
-class ToolCall(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class ToolCall(Value):
     """A tool call before its result."""
 
-    tool: str
-    fingerprint: str | None
-    """Keyed, 32 lowercase hex digits; None where the arguments are not known."""
-    key_id: str
-    """The key that made the fingerprint: fingerprints under different ids are never compared."""
-    unknown: UnknownReason | None = None
-    group: str | None = None
-    """Fingerprint without the cursor and the idempotency key; None where it equals ``fingerprint``."""
-    idempotency: str | None = None
-    """Fingerprint of the idempotency key's value, where the policy declares one and the call has it."""
-    words: tuple[int, ...] = ()
-    """Keyed bottom-k sketch of the words in the arguments, ascending 32-bit numbers; never emitted."""
-    word_count: int = 0
-    """Distinct words sketched (at most 256): the sketch is exact up to its length."""
-    bare: bool = False
-    """The canonical arguments are empty."""
-    payload: bool = False
-    """The call says something rather than asks something."""
-    thought: bool = False
-    """The only argument is a thought: the call changes nothing."""
-    call_id: str | None = None
-    turn: Turn = None
-    scope: str = ""
-    """Tag of the values that the policy's ``scope`` names; calls of different tags never meet."""
-    user_message: bool = False
-    """A user message came just before this call."""
-    handoff_to: str | None = None
-    """The agent that the call hands work to."""
-    start_ns: int | None = None
-    """Unix time in nanoseconds."""
+    __slots__ = (  # in the order of the constructor
+        "tool", "fingerprint", "key_id", "unknown", "group", "idempotency", "words", "word_count", "bare",
+        "payload", "thought", "call_id", "turn", "scope", "user_message", "handoff_to", "start_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tool: str,
+        fingerprint: str | None,
+        key_id: str,
+        unknown: UnknownReason | None = None,
+        group: str | None = None,
+        idempotency: str | None = None,
+        words: tuple[int, ...] = (),
+        word_count: int = 0,
+        bare: bool = False,
+        payload: bool = False,
+        thought: bool = False,
+        call_id: str | None = None,
+        turn: Turn = None,
+        scope: str = "",
+        user_message: bool = False,
+        handoff_to: str | None = None,
+        start_ns: int | None = None,
+    ) -> None:
+        self.tool: Final = tool
+        self.fingerprint: Final = fingerprint
+        """Keyed, 32 lowercase hex digits; None where the arguments are not known."""
+        self.key_id: Final = key_id
+        """The key that made the fingerprint: fingerprints under different ids are never compared."""
+        self.unknown: Final = unknown
+        self.group: Final = group
+        """Fingerprint without the cursor and the idempotency key; None where it equals ``fingerprint``."""
+        self.idempotency: Final = idempotency
+        """Fingerprint of the idempotency key's value, where the policy declares one and the call has it."""
+        self.words: Final = words
+        """Keyed bottom-k sketch of the words in the arguments, ascending 32-bit numbers; never emitted."""
+        self.word_count: Final = word_count
+        """Distinct words sketched (at most 256): the sketch is exact up to its length."""
+        self.bare: Final = bare
+        """The canonical arguments are empty."""
+        self.payload: Final = payload
+        """The call says something rather than asks something."""
+        self.thought: Final = thought
+        """The only argument is a thought: the call changes nothing."""
+        self.call_id: Final = call_id
+        self.turn: Final = turn
+        self.scope: Final = scope
+        """Tag of the values that the policy's ``scope`` names; calls of different tags never meet."""
+        self.user_message: Final = user_message
+        """A user message came just before this call."""
+        self.handoff_to: Final = handoff_to
+        """The agent that the call hands work to."""
+        self.start_ns: Final = start_ns
+        """Unix time in nanoseconds."""
+
+    def in_turn(self, turn: Turn) -> ToolCall:
+        """The same call in another turn."""
+        return ToolCall(
+            self.tool, self.fingerprint, self.key_id, self.unknown, self.group, self.idempotency, self.words,
+            self.word_count, self.bare, self.payload, self.thought, self.call_id, turn, self.scope, self.user_message,
+            self.handoff_to, self.start_ns,
+        )  # fmt: skip
 
     @property
     def group_fingerprint(self) -> str | None:
@@ -87,59 +122,94 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
         return self.group or self.fingerprint
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class Outcome(Value):
     """What came back, without content."""
 
-    kind: OutcomeKind
-    fingerprint: str | None = None
-    """Keyed, after the policy's result rules; equal for equal results."""
-    error_type: str | None = None
-    category: Category = ""
-    error: str | None = None
-    """Fingerprint of the error's message key: volatile parts and the call's own arguments masked."""
-    shape: str | None = None
-    """Fingerprint of the message's shape: quoted parts, own words and numbers masked. Of what says that a search had no
-    hit, too, which is no error."""
-    refusal: bool = False
-    """An error, or a text that says no without an error flag."""
-    informative: bool = False
-    """The answer holds a digit or at least four words."""
-    approval: bool = False
-    """The answer says that all is well, and so is another answer for each thing that it approves; beside a refusal: it
-    counts what is well and what is not."""
-    hitless: bool = False
-    """A text that says that a search ran and had no hit."""
-    tells: bool = False
-    """A short answer that is neither a refusal nor about nothing: one that several things may well have in common."""
-    moving: bool = False
-    """Something volatile was masked in an answer that is no refusal: where it is what was asked for, as a benchmark's
-    times are, the answer only looks equal to the one before."""
-    said: int = 0
-    """Outline of the keyed long words of a long answer, 64 bits; never emitted. 0: not long enough."""
-    measure: float | None = None
-    """Declared progress as a number that grows with progress (version, rank of a state, percent, minus the
-    number of errors)."""
-    declared: bool = False
-    """The tool declares progress: the declaration alone decides."""
-    terminal: bool = False
-    """A declared state that nothing can follow."""
-    items: tuple[int, ...] | None = None
-    """Keyed 32-bit tags of the declared items."""
-    unseen: int | None = None
-    """Items never seen before, counted by another process (``loopguard.items.unseen``)."""
-    state: str | None = None
-    """Fingerprint of the application's own state after the call."""
-    end_ns: int | None = None
-    gist: str | None = None
-    """Fingerprint of an answer with what it repeats of the call masked; never emitted. None: it repeats nothing, or
-    says little else."""
-    page: bool = False
-    """An answer of many words that is no refusal: more than a receipt."""
-    counter: int | None = None
-    """How far something has come, where an answer counts it: shifted by a number of the key's, so that only differences
-    tell anything; never emitted, as the next."""
-    beside: str | None = None
-    """Fingerprint of such an answer without its counts."""
+    __slots__ = (  # in the order of the constructor
+        "kind", "fingerprint", "error_type", "category", "error", "shape", "refusal", "informative", "approval",
+        "hitless", "tells", "moving", "said", "measure", "declared", "terminal", "items", "unseen", "state",
+        "end_ns", "gist", "page", "counter", "beside",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kind: OutcomeKind,
+        fingerprint: str | None = None,
+        error_type: str | None = None,
+        category: Category = "",
+        error: str | None = None,
+        shape: str | None = None,
+        refusal: bool = False,
+        informative: bool = False,
+        approval: bool = False,
+        hitless: bool = False,
+        tells: bool = False,
+        moving: bool = False,
+        said: int = 0,
+        measure: float | None = None,
+        declared: bool = False,
+        terminal: bool = False,
+        items: tuple[int, ...] | None = None,
+        unseen: int | None = None,
+        state: str | None = None,
+        end_ns: int | None = None,
+        gist: str | None = None,
+        page: bool = False,
+        counter: int | None = None,
+        beside: str | None = None,
+    ) -> None:
+        self.kind: Final = kind
+        self.fingerprint: Final = fingerprint
+        """Keyed, after the policy's result rules; equal for equal results."""
+        self.error_type: Final = error_type
+        self.category: Final = category
+        self.error: Final = error
+        """Fingerprint of the error's message key: volatile parts and the call's own arguments masked."""
+        self.shape: Final = shape
+        """Fingerprint of the message's shape: quoted parts, own words and numbers masked. Of what says that a search
+        had no hit, too, which is no error."""
+        self.refusal: Final = refusal
+        """An error, or a text that says no without an error flag."""
+        self.informative: Final = informative
+        """The answer holds a digit or at least four words."""
+        self.approval: Final = approval
+        """The answer says that all is well, and so is another answer for each thing that it approves; beside a
+        refusal: it counts what is well and what is not."""
+        self.hitless: Final = hitless
+        """A text that says that a search ran and had no hit."""
+        self.tells: Final = tells
+        """A short answer that is neither a refusal nor about nothing: one that several things may well have in
+        common."""
+        self.moving: Final = moving
+        """Something volatile was masked in an answer that is no refusal: where it is what was asked for, as a
+        benchmark's times are, the answer only looks equal to the one before."""
+        self.said: Final = said
+        """Outline of the keyed long words of a long answer, 64 bits; never emitted. 0: not long enough."""
+        self.measure: Final = measure
+        """Declared progress as a number that grows with progress (version, rank of a state, percent, minus the
+        number of errors)."""
+        self.declared: Final = declared
+        """The tool declares progress: the declaration alone decides."""
+        self.terminal: Final = terminal
+        """A declared state that nothing can follow."""
+        self.items: Final = items
+        """Keyed 32-bit tags of the declared items."""
+        self.unseen: Final = unseen
+        """Items never seen before, counted by another process (``loopguard.items.unseen``)."""
+        self.state: Final = state
+        """Fingerprint of the application's own state after the call."""
+        self.end_ns: Final = end_ns
+        self.gist: Final = gist
+        """Fingerprint of an answer with what it repeats of the call masked; never emitted. None: it repeats nothing, or
+        says little else."""
+        self.page: Final = page
+        """An answer of many words that is no refusal: more than a receipt."""
+        self.counter: Final = counter
+        """How far something has come, where an answer counts it: shifted by a number of the key's, so that only
+        differences tell anything; never emitted, as the next."""
+        self.beside: Final = beside
+        """Fingerprint of such an answer without its counts."""
 
 
 MISSING = Outcome("missing")

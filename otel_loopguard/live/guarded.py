@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from itertools import count, islice
 from typing import Final, NamedTuple
 
-import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
@@ -74,8 +73,8 @@ class Guarded:
     def take_over(self, other: Guarded) -> None:
         """Be the first after a user message, in another one's place."""
         if other is not self:
-            other.call = msgspec.structs.replace(other.call, user_message=False)
-            self.call = msgspec.structs.replace(self.call, user_message=True)
+            other.call = other.call.changed(user_message=False)
+            self.call = self.call.changed(user_message=True)
             self.lane.answering = self
 
     def contradicts(self, other: ToolCall) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from time import time_ns
 from typing import Final
 
-import msgspec
 from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
 
 from otel_loopguard import names
@@ -117,10 +116,10 @@ class Live(Recorder):
                 lane = self._lane_of(run, place.agent, call.scope, seen)
                 asked = call
                 if self._is_first_after_message(seen, run, lane.agent):
-                    call = asked = msgspec.structs.replace(call, user_message=True)
+                    call = asked = call.changed(user_message=True)
                     lane.forgive()
                 elif lane.answering is not None:
-                    asked = msgspec.structs.replace(call, user_message=True)
+                    asked = call.changed(user_message=True)
                 decision = self._rules.engine.decide(lane.history, asked)
                 span_id = "" if seen.span is None else format_span_id(seen.span.span_id)
                 guarded = Guarded(run, lane, call, decision, seen.trace_id, span_id, seen.conversation)

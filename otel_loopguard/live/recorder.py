@@ -13,7 +13,6 @@ from collections.abc import Callable
 from time import monotonic_ns, time_ns
 from typing import Final
 
-import msgspec
 from opentelemetry.trace import SpanContext
 
 from otel_loopguard import names
@@ -124,8 +123,8 @@ class Recorder(Referable):
             told = self._told.find(seen.trace_id, reader, call)
         if told is None:
             return call
-        return msgspec.structs.replace(
-            told, turn=call.turn, user_message=call.user_message, handoff_to=call.handoff_to, start_ns=call.start_ns
+        return told.changed(
+            turn=call.turn, user_message=call.user_message, handoff_to=call.handoff_to, start_ns=call.start_ns
         )
 
     @staticmethod
@@ -151,12 +150,12 @@ class Recorder(Referable):
             self._ledger.saw(seen.trace_id, place.run_id)
         lane = self._ledger.lane(run, place.agent, call.scope)
         if run.may_answer(message, place.message) and self._is_first_after_message(seen, run, lane.agent):
-            call = msgspec.structs.replace(call, user_message=True)
+            call = call.changed(user_message=True)
         number = 0
         if copy_of is not None:
             number = copy_of.number if copy_of.lane is lane else 0
             if copy_of.call.user_message and not call.user_message:
-                call = msgspec.structs.replace(call, user_message=True)
+                call = call.changed(user_message=True)
         turn = lane.turn_number(seen.turn) if seen.turn_known else None
         return Taken(
             run, lane, number or lane.next_number(), call, outcome, turn,
@@ -184,7 +183,7 @@ class Recorder(Referable):
             self._clear_others(run, taken, report)
             self._drop(report)
         if lane.state is not None and taken.outcome.state is None:
-            taken.outcome = msgspec.structs.replace(taken.outcome, state=lane.state)
+            taken.outcome = taken.outcome.changed(state=lane.state)
             lane.state = None
         if taken.outcome.items is not None:
             seen = _NOTHING_SEEN if call.user_message else lane.history.seen

@@ -68,7 +68,7 @@ class Witness:
             turn = self._own_turn(first, turn, call, record)
             if turn != seen.turn:
                 seen = msgspec.structs.replace(seen, turn=turn, turn_known=False)
-                call = msgspec.structs.replace(call, turn=turn)
+                call = call.in_turn(turn)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
         if copy is not None and (copy.observation is not None or call.fingerprint is None):
             taken: Taken | None = copy

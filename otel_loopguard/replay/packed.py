@@ -6,32 +6,25 @@ out of them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from otel_loopguard.conventions import Role
 from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.value import array_of, value_of
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Hints, Span
 
 __all__ = ["pack_call", "pack_span", "unpack_call", "unpack_span"]
 
 
-class _Call(ToolCall, frozen=True, gc=False, array_like=True):
-    """A call as an array: without the names of its fields."""
-
-
-class _Outcome(Outcome, frozen=True, gc=False, array_like=True):
-    """An outcome as an array."""
-
-
 class _Record(msgspec.Struct, gc=False, array_like=True):
     """A call record, its two parts apart."""
 
-    rest: tuple[object, ...]
-    call: _Call
-    outcome: _Outcome
+    rest: tuple[Any, ...]
+    call: ToolCall
+    outcome: Outcome
     findings: tuple[tuple[str, str], ...]
     findings_elsewhere: tuple[tuple[str, str, int], ...]
 
@@ -53,9 +46,9 @@ _PLAIN: Final = tuple(
     for name in CallRecord.__struct_fields__
     if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
 )
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_SPANS: Final = msgspec.msgpack.Decoder(tuple[int, _Span])
-_CALLS: Final = msgspec.msgpack.Decoder(tuple[int, _Record])
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=array_of)
+_SPANS: Final = msgspec.msgpack.Decoder(tuple[int, _Span], dec_hook=value_of)
+_CALLS: Final = msgspec.msgpack.Decoder(tuple[int, _Record], dec_hook=value_of)
 
 
 def pack_call(record: CallRecord, index: int) -> bytes:
@@ -100,7 +93,7 @@ def _encoded(index: int, item: _Record | _Span) -> bytes:
     try:
         return _ENCODER.encode((index, item))
     except UnicodeEncodeError:
-        return _ENCODER.encode((index, _spelled(msgspec.to_builtins(item))))
+        return _ENCODER.encode((index, _spelled(msgspec.to_builtins(item, enc_hook=array_of))))
 
 
 def _spelled(value: object) -> object:
@@ -115,8 +108,8 @@ def _spelled(value: object) -> object:
 def _record(record: CallRecord) -> _Record:
     return _Record(
         tuple(getattr(record, name) for name in _PLAIN),
-        _Call(*msgspec.structs.astuple(record.call)),
-        _Outcome(*msgspec.structs.astuple(record.outcome)),
+        record.call,
+        record.outcome,
         record.findings,
         record.findings_elsewhere,
     )
@@ -125,9 +118,9 @@ def _record(record: CallRecord) -> _Record:
 def _whole(record: _Record, run_id: str) -> CallRecord:
     return CallRecord(
         run_id,
-        ToolCall(*msgspec.structs.astuple(record.call)),
-        Outcome(*msgspec.structs.astuple(record.outcome)),
-        **dict(zip(_PLAIN, record.rest, strict=True)),  # type: ignore[arg-type]
+        record.call,
+        record.outcome,
+        **dict(zip(_PLAIN, record.rest, strict=True)),
         findings=record.findings,
         findings_elsewhere=record.findings_elsewhere,
     )

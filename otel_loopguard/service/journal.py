@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from otel_loopguard.core.value import mapping_of, value_of
 from otel_loopguard.runtimes import Arrival
 from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.record import CallRecord
@@ -25,11 +26,11 @@ _PARTS: Final = 2
 _PLACED: Final = 3
 """Calls whose runs are known."""
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=mapping_of)
 _FORM: Final = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
-_GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]])
+_GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]], dec_hook=value_of)
 _BYTES: Final = msgspec.msgpack.Decoder(list[bytes])
-_RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]])
+_RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]], dec_hook=value_of)
 
 
 def pack_arrivals(arrivals: Sequence[Arrival]) -> bytes:

@@ -73,10 +73,9 @@ def completed(best: CallRecord, other: CallRecord) -> CallRecord:
     """``best`` with what only ``other`` knows."""
     call, theirs = best.call, other.call
     if call.fingerprint is None and theirs.fingerprint is not None:
-        call = msgspec.structs.replace(theirs, tool=call.tool)
+        call = theirs.changed(tool=call.tool)
         theirs = best.call
-    call = msgspec.structs.replace(
-        call,
+    call = call.changed(
         call_id=call.call_id if call.call_id is not None else theirs.call_id,
         turn=call.turn if call.turn is not None else theirs.turn,
         user_message=call.user_message or theirs.user_message,

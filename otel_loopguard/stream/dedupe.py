@@ -301,7 +301,7 @@ def _combined(members: list[Held]) -> Merged:
         if not item.record.is_event
     )
     if best.call.start_ns != best.start_ns:
-        best = msgspec.structs.replace(best, call=msgspec.structs.replace(best.call, start_ns=best.start_ns))
+        best = msgspec.structs.replace(best, call=best.call.changed(start_ns=best.start_ns))
     return Merged(
         best,
         min(item.arrived for item in members),

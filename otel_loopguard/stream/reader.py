@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast, get_args
 
-import msgspec
-
 from otel_loopguard import conventions, names
 from otel_loopguard.conventions import Marks, RawCall, Record
 from otel_loopguard.core.call import Outcome, OutcomeKind, ToolCall
@@ -154,8 +152,7 @@ class RecordReader:
         keyed = settings.idempotency_key is not None and marks.group_fingerprint is not None
         # Without its content a call may have carried a payload: then its receipt is no evidence of a loop.
         hidden = call.fingerprint is None and settings.kind not in _ASKING
-        return msgspec.structs.replace(
-            call,
+        return call.changed(
             fingerprint=marks.fingerprint,
             key_id=marks.key_id,
             unknown=None,
@@ -202,8 +199,7 @@ def _marked_outcome(outcome: Outcome, marks: Marks, *, same_key: bool) -> Outcom
     done = outcome.kind == "empty" and outcome.approval and marks.outcome == "ok"  # as an annotation has it
     kind = cast("OutcomeKind", marks.outcome) if marks.outcome in _OUTCOMES and not done else outcome.kind
     own = outcome if same_key else Outcome(kind)
-    return msgspec.structs.replace(
-        outcome,
+    return outcome.changed(
         kind=kind,
         fingerprint=marks.result_fingerprint or own.fingerprint,
         error=marks.error_fingerprint or own.error,

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import ToolCall
 from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
@@ -230,11 +228,11 @@ class Run:
         """
         call = record.call
         if record.process_id and call.turn is not None:
-            call = msgspec.structs.replace(call, turn=record.turn)
+            call = call.in_turn(record.turn)
         if record.message in ("", self._message):
             return call
         self._message = record.message
-        return msgspec.structs.replace(call, user_message=True)
+        return call.changed(user_message=True)
 
     @staticmethod
     def _is_to_all(record: CallRecord) -> bool:

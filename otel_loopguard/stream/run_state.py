@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from otel_loopguard.core.value import mapping_of, value_of
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream.events import Doubt
 from otel_loopguard.stream.held import Held, Number
@@ -91,8 +92,8 @@ class RunState(msgspec.Struct, array_like=True):
 
 
 _NOTHING_SETTLED: Final = bytes(2)
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(RunState)
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=mapping_of)
+_DECODER: Final = msgspec.msgpack.Decoder(RunState, dec_hook=value_of)
 
 
 def pack_run(state: RunState) -> bytes:

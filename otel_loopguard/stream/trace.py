@@ -104,7 +104,7 @@ def _placed(span: Span, call: CallRecord, known: dict[str, Span], turns: dict[in
     enclosing, delegated = _enclosing(around)
     return msgspec.structs.replace(
         call,
-        call=msgspec.structs.replace(call.call, turn=turn),
+        call=call.call.in_turn(turn),
         run_id=found.run_id,
         run_named=found.run_named,
         agent=found.agent,

@@ -134,7 +134,7 @@ def test_the_first_version_is_read() -> None:
     chance = chances(5)
     for _ in range(30):
         call, outcome = chance_call(chance, 3), chance_outcome(chance, 3, "search")
-        ENGINE.record(history, call, msgspec.structs.replace(outcome, gist=None, counter=None, beside=None))
+        ENGINE.record(history, call, outcome.changed(gist=None, counter=None, beside=None))
     parts = msgspec.msgpack.decode(pack_history(history)[1:])
     assert parts[1].pop() == b""
     assert [parts.pop(), parts.pop()] == [None, None]

@@ -80,7 +80,7 @@ COPIES = [
             record("search", span=ONE, number=4, process="p", call_id="c1"),
             msgspec.structs.replace(
                 record(span=TWO, number=4, process="p"),
-                call=msgspec.structs.replace(record("search", call_id="c2").call, tool="search_tool"),
+                call=record("search", call_id="c2").call.changed(tool="search_tool"),
             ),
         ],
     ),
