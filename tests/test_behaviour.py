@@ -16,10 +16,11 @@ import pytest
 
 from otel_loopguard.core import engine as engine_module
 from otel_loopguard.core.call import Outcome, ToolCall
-from otel_loopguard.core.decision import Decision, Observation
+from otel_loopguard.core.decision import Decision
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.history import History
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.errors import PolicyError

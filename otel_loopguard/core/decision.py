@@ -1,4 +1,4 @@
-"""What the engine says about a call: a finding with its evidence, a decision, an observation.
+"""What the engine says about a call: a finding with its evidence, a decision.
 
 Evidence is identifiers, fingerprints and counts; turning it into words is `explain`'s work.
 """
@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from .call import OutcomeKind, Turn
+from .call import Turn
 
 __all__ = [
     "Action",
@@ -23,7 +23,6 @@ __all__ = [
     "Nudge",
     "NudgeOutcome",
     "NudgeResult",
-    "Observation",
     "Progress",
     "Refuse",
     "Verdict",
@@ -108,23 +107,6 @@ class NudgeOutcome(msgspec.Struct, frozen=True, gc=False):
     """Of the nudged call."""
     sequence: int
     """Of the call that closed or escalated the episode; of the nudged call where it stays open."""
-
-
-class Observation(msgspec.Struct, frozen=True, gc=False):
-    """One recorded call, judged."""
-
-    sequence: int
-    """Place of the call in this history, from 1."""
-    repeat: int
-    """How often the key stands in window and history, this call included; 0 where it is unknown."""
-    consecutive: int
-    """How often in a row, this call included."""
-    progress: Progress
-    outcome: OutcomeKind
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    """The strongest first, at equal strength in the detectors' order; before them those of the turn that it ends."""
-    nudges: tuple[NudgeOutcome, ...] = ()
 
 
 class Closing(msgspec.Struct, frozen=True, gc=False):

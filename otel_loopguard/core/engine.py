@@ -12,21 +12,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from .call import Outcome, ToolCall
-from .decision import (
-    Allow,
-    Closing,
-    Decision,
-    Finding,
-    Nudge,
-    NudgeOutcome,
-    Observation,
-    Progress,
-    Refuse,
-    Verdict,
-    verdict_of,
-)  # fmt: skip
+from .decision import Allow, Closing, Decision, Finding, Nudge, NudgeOutcome, Progress, Refuse, Verdict, verdict_of
 from .detectors import DETECTORS, After, Before, Detector, Judged, TurnOver
 from .history import History
+from .observation import Observation
 from .past.entry import Entry
 from .past.episode import LASTING
 from .policy import CYCLE_TURNS, Policy, ToolPolicy

@@ -9,8 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from otel_loopguard.core.decision import Finding, Observation, Verdict
+from otel_loopguard.core.decision import Finding, Verdict
 from otel_loopguard.core.history import RunMemory
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.core.reader import CallReader
 from otel_loopguard.emit import Totals
 

@@ -11,7 +11,8 @@ import msgspec
 from opentelemetry.trace import SpanContext
 
 from otel_loopguard.core.call import Outcome, ToolCall
-from otel_loopguard.core.decision import Decision, Finding, Observation
+from otel_loopguard.core.decision import Decision, Finding
+from otel_loopguard.core.observation import Observation
 
 from .lane import Lane
 from .run_state import RunState

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from otel_loopguard import names
 from otel_loopguard.conventions import RawCall
-from otel_loopguard.core.decision import Observation
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.live import Found, Taken
 
 __all__ = ["Value", "annotation", "event_of"]

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from otel_loopguard.core.call import ToolCall
-from otel_loopguard.core.decision import Finding, NudgeOutcome, Observation, call_reference, finding_id
+from otel_loopguard.core.decision import Finding, NudgeOutcome, call_reference, finding_id
 from otel_loopguard.core.engine import Engine
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.stream.codec import pack_history, pack_memory, unpack_history, unpack_memory
 from otel_loopguard.stream.copies import number_of

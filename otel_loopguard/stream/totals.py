@@ -5,7 +5,8 @@ Not a verdict: it counts what the engine says.
 
 from __future__ import annotations
 
-from otel_loopguard.core.decision import Finding, Observation
+from otel_loopguard.core.decision import Finding
+from otel_loopguard.core.observation import Observation
 
 __all__ = ["Totals"]
 

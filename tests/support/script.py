@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from otel_loopguard.core.call import ABSENT, Outcome, ToolCall, Turn
-from otel_loopguard.core.decision import Allow, Closing, Decision, Finding, NudgeOutcome, Observation
+from otel_loopguard.core.decision import Allow, Closing, Decision, Finding, NudgeOutcome
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.core.fingerprint import Fingerprinter, Keyring, SecretKey, fingerprinter
 from otel_loopguard.core.history import History
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.core.past.run_memory import RunMemory
 from otel_loopguard.core.policy import Policy
 from otel_loopguard.core.policy_file.text import parse_policy
