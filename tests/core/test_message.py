@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from otel_loopguard.core.reading.message import message_key, message_shape, opening
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_loopguard.core.reading.message import message_key, message_shape, opening, unquoted
 
 
 def key(text: str, arguments: object = None) -> str:
@@ -88,6 +92,19 @@ SENTENCE = "The edit brings a syntax error. Read it and try again."
 def test_what_refuses_a_payload_is_told_by_its_first_paragraph(text: str, expected: str) -> None:
     """Where that has words enough: what follows shows the payload."""
     assert opening(text) == expected
+
+
+@given(st.text("aB1_ .-/é²\n", max_size=30), st.text("aB1_ .-/é²", min_size=2, max_size=4))
+def test_values_are_found_as_a_pattern_finds_them(text: str, value: str) -> None:
+    """A value is masked from the left wherever no letter, digit or underscore goes on with it."""
+    values = sorted(dict.fromkeys([value, value.strip()]), key=len, reverse=True)
+    expected = text
+    for one in values:
+        if len(one) > 1:
+            left = r"(?<!\w)" if re.match(r"\w", one[0]) else ""
+            right = r"(?!\w)" if re.match(r"\w", one[-1]) else ""
+            expected = re.sub(left + re.escape(one) + right, "\N{MIDDLE DOT}", expected)
+    assert unquoted(text, {"value": value}) == expected
 
 
 def test_numbers_that_the_call_did_not_hand_over_stay() -> None:
