@@ -7,6 +7,7 @@ replaces the list of refusals per tool.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 __all__ = [
@@ -20,6 +21,14 @@ __all__ = [
     "tells",
     "unwrapped",
 ]
+
+_Searches = tuple[tuple[str, Callable[[str], object]], ...]
+
+
+def _searches(*patterns: tuple[str, str]) -> _Searches:
+    """Each word with the search for what begins with it and goes on so, at the speed of a search for the word."""
+    return tuple((word, re.compile(word + rest).search) for word, rest in patterns)
+
 
 REFUSAL_LENGTH: Final = 600
 """Characters up to which an unflagged text may be a refusal: a longer one is an answer that mentions a problem."""
@@ -56,9 +65,14 @@ _COUNTED: Final = re.compile(
 )
 """Whole answers of databases, in lower case, about what they have changed."""
 _RECEIPT_MEMBERS: Final = 8
-_VAIN: Final = re.compile(r"(?:^|[^\w.,])(?:0|no|none|nothing|not|empty|null)(?:[^\w.,]|[.,]?$|[.,]\D)")
+_AFTER_VAIN: Final = r"(?:[^\w.,]|[.,]?$|[.,]\D)"
+_VAIN: Final = _searches(
+    ("0", rf"(?<![\w.,]0){_AFTER_VAIN}"),
+    ("no", rf"(?<![\w.,]no)(?:ne|thing|t)?{_AFTER_VAIN}"),
+    ("empty", rf"(?<![\w.,]empty){_AFTER_VAIN}"),
+    ("null", rf"(?<![\w.,]null){_AFTER_VAIN}"),
+)
 """What tells of nothing, in lower case."""
-_VAIN_HINTS: Final = ("0", "no", "empty", "null")
 _GENERAL_HINTS: Final = frozenset(["are", "be", "being"])
 _GENERAL: Final = re.compile(rf"\b(?:are|be|being) (?:{'|'.join(sorted(_APPROVING))})\b")
 """What is done as a rule, or is to be done, in lower case: a text about it has done nothing."""
@@ -72,32 +86,39 @@ _NO_FAILURE: Final = re.compile(
     r"|\berrors?\W{0,3}[:=]\s*(?:\[\]|\{\}|\"\"|'')"
 )
 """What says that nothing failed, in lower case: taken out of a text before failures are searched for in it."""
-_NO_MATCH: Final = re.compile(
-    r"\bno (?!such\b)(?:[\w-]+ ){0,3}?(?:results?|match(?:es|ing)?|hits?|entries|records?|occurrences?)\b"
-    r"|\b(?:nothing|none) (?:was |were )?(?:found|matched)\b"
-    r"|\bno (?!such\b)(?:[\w-]+ ){0,2}?(?!credentials|permissions|arguments|parameters|tests|changes)[a-z]{3,}s "
-    r"(?:(?:were|was|have been|that) )?(?:found|match(?:ed)?|returned)\b"
-    r"|(?<![\d.,])(?:0|zero) (?:search )?(?:results?|match(?:es)?|hits?|occurrences?)\b"
-    r"|\bnot found (?:on|in) (?:this|the) (?:page|document|text|results?|index|list)\b"
-    r"|\b(?:returned|found|matched) nothing\b"
+_HITS: Final = r"(?:results?|match(?:es)?|hits?|occurrences?)\b"
+_NO_HIT: Final = (
+    r"(?<!\wno )(?!such\b)(?:"
+    r"(?:[\w-]+ ){0,3}?(?:results?|match(?:es|ing)?|hits?|entries|records?|occurrences?)\b"
+    r"|(?:[\w-]+ ){0,2}?(?!credentials|permissions|arguments|parameters|tests|changes)[a-z]{3,}s "
+    r"(?:(?:were|was|have been|that) )?(?:found|match(?:ed)?|returned)\b)"
+)
+_NO_MATCH: Final = _searches(
+    ("no ", _NO_HIT),
+    ("nothing ", r"(?<!\wnothing )(?:was |were )?(?:found|matched)\b"),
+    ("none ", r"(?<!\wnone )(?:was |were )?(?:found|matched)\b"),
+    ("0 ", rf"(?<![\d.,]0 )(?:search )?{_HITS}"),
+    ("zero ", rf"(?<![\d.,]zero )(?:search )?{_HITS}"),
+    ("not found ", r"(?<!\wnot found )(?:on|in) (?:this|the) (?:page|document|text|results?|index|list)\b"),
+    (" nothing", r"\b(?:(?<=\breturned nothing)|(?<=\bfound nothing)|(?<=\bmatched nothing))"),
 )
 """What says that a search ran and had no hit, in lower case. A missing file is no such search."""
-_NO_MATCH_HINTS: Final = ("no ", "nothing", "none ", "not found", "0 ", "zero ")
 _ASIDE: Final = re.compile(
     r"(?m)^(?:(?:ba|z)?sh: (?:cannot set terminal process group|no job control)\b.*|(?:stty|mesg|tput): .*"
     r"|[^\n]{0,200}\b[a-z]{0,20}warning: .*(?:\n[ \t]+\S.*)?)(?:\n|$)"
 )
 """Lines, in lower case, that stand before an answer and are none: of a shell without a terminal, and warnings."""
 _ASIDE_HINTS: Final = ("warning: ", "job control", "process group", "stty: ", "mesg: ", "tput: ")
-_NAME: Final = re.compile(
-    r"(?:[\w.+~-]*/)+[\w.+-]*|\b[a-z]:\\\S+|::\w+|\btest_\w+|\b\w+_test\b"
+_FILE: Final = (
+    r"\b[a-z]:\\\S+|::\w+|\btest_\w+|\b\w+_test\b"
     r"|\b[\w-]+\.(?:py|ipynb|[jt]sx?|java|kt|c|h|cc|cpp|hpp|cs|rs|go|rb|php|sh|sql|txt|md|rst|log|json|ya?ml|toml|ini"
     r"|cfg|lock|csv|tsv|xml|html?|css|pdf|png|jpe?g|patch|diff)\b"
 )
+_NAME: Final = re.compile(_FILE)
+_PATH: Final = re.compile(rf"(?:[\w.+~-]*/)+[\w.+-]*|{_FILE}")
 """Names of files, of pages and of tests, in lower case: `reproduce_error.py` says nothing of a failure."""
 _ROWS: Final = re.compile(r"\s*[\[(]\s*[\[(].*[\])]\s*\Z", re.DOTALL)
 """Rows as a database's driver prints them: a NO in a column is no word of the tool."""
-_NAME_HINTS: Final = ("/", ".", ":\\", "test")
 _STATUS: Final = re.compile(
     r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
     r"|value|non|zero|nonzero)\b|[\W\d_])*",
@@ -140,8 +161,7 @@ def finds_nothing(text: str) -> bool:
     """Whether a text says that a search ran and had no hit."""
     if len(text) > REFUSAL_LENGTH:
         return False
-    lower = text.lower()
-    return any(hint in lower for hint in _NO_MATCH_HINTS) and _NO_MATCH.search(lower) is not None
+    return _says(text.lower(), _NO_MATCH)
 
 
 def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ...], *, payload: bool = False) -> Answer:
@@ -160,8 +180,8 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
     lower = text.lower()
     if any(hint in lower for hint in _ASIDE_HINTS):
         lower = _ASIDE.sub("", lower).strip() or lower
-    if any(hint in lower for hint in _NAME_HINTS):
-        lower = _NAME.sub(" ", lower)
+    if "/" in lower or "." in lower or ":\\" in lower or "test" in lower:
+        lower = _without_names(lower)
     words = set(_WORD.findall(lower))
     failure = _says_no(lower, words)
     if refusals == "standard":
@@ -207,7 +227,7 @@ def tells(data: object) -> bool:
         lower = data.lower()
         if not any(map(str.isalpha, lower)):
             return any(map(str.isdigit, lower))
-        if any(hint in lower for hint in _VAIN_HINTS) and _VAIN.search(lower) is not None:
+        if _says(lower, _VAIN):
             return False
         return any(map(str.isalnum, lower))
     if isinstance(data, dict):
@@ -215,10 +235,26 @@ def tells(data: object) -> bool:
     return bool(data) and not isinstance(data, list)
 
 
+def _without_names(lower: str) -> str:
+    """The text with a blank for each name. No name has a blank in it, so most of a text need not be searched."""
+    parts = lower.split(" ")
+    for place, part in enumerate(parts):
+        if "/" in part:
+            parts[place] = _PATH.sub(" ", part)
+        elif "." in part or "test" in part or ":\\" in part or "::" in part:
+            parts[place] = _NAME.sub(" ", part)
+    return " ".join(parts)
+
+
+def _says(lower: str, searches: _Searches) -> bool:
+    """Whether one of some patterns is in the text."""
+    return any(word in lower and search(lower) is not None for word, search in searches)
+
+
 def _says_no(lower: str, words: set[str]) -> bool:
     if not _has(lower, words, _REFUSING, _REFUSING_PHRASES) and not _names_error(words):
         return False
-    if not words.isdisjoint(_EMPTY_HANDED) and _NO_MATCH.search(lower) is not None:
+    if not words.isdisjoint(_EMPTY_HANDED) and _says(lower, _NO_MATCH):
         return False
     without = _NO_FAILURE.sub(" ", lower)
     if without == lower:
@@ -236,6 +272,8 @@ def _says_yes(lower: str, words: set[str]) -> bool:
 
 
 def _counts_both(lower: str) -> bool:
+    if "pass" not in lower and "ok" not in lower and "succeeded" not in lower:
+        return False
     return _TALLY.search(lower) is not None and _LOSSES.search(lower) is not None
 
 

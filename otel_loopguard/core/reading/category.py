@@ -53,6 +53,7 @@ _SAID: Final = re.compile(
     r"|\b(?:429 Too Many Requests|502 Bad Gateway|503 Service (?:Temporarily )?Unavailable|504 Gateway Time-?out)\b",
     re.IGNORECASE,
 )
+_SAID_NUMBERS: Final = ("429", "502", "503", "504")
 _LONGEST: Final = 600
 """Characters of a text that may be the report of such a status."""
 
@@ -60,7 +61,8 @@ _LONGEST: Final = 600
 def is_passing(data: object) -> bool:
     """Whether a failure's data or text reports a status of HTTP after which the same is worth another try."""
     if isinstance(data, str):
-        return len(data) <= _LONGEST and _SAID.search(data) is not None
+        said = len(data) <= _LONGEST and any(number in data for number in _SAID_NUMBERS)
+        return said and _SAID.search(data) is not None
     if not isinstance(data, dict):
         return False
     inner = data.get("error")
