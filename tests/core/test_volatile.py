@@ -111,6 +111,20 @@ def test_how_long_one_waits_is_masked_in_errors() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("locked since 12 min.", "locked since ·."),
+        ("lock held 2 hrs", "lock held ·"),
+        ("é: locked for \u0663 seconds", "é: locked for ·"),
+        ("12 services, 3 modules, 5mm, 7 hits", "12 services, 3 modules, 5mm, 7 hits"),
+    ],
+)
+def test_durations_in_errors(text: str, masked: str) -> None:
+    """A number is a duration where a whole unit follows it, whatever script its digits are of."""
+    assert mask(text, "standard", error=True) == masked.replace("·", MASK)
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("src/store.rs:11:14: borrow of moved value", "src/store.rs:12:14: borrow of moved value"),
@@ -131,6 +145,8 @@ def test_places_in_files_are_masked_in_errors(one: str, other: str) -> None:
         ("content_policy_violation err_8f2A91c3", "content_policy_violation ·"),
         ("token expired, trace 4bf92f3577b34da6", "token expired, trace ·"),
         ("evt_41c09a7f7e: no such plan", "·: no such plan"),
+        ("req_Zx81Yt77 and trace_9Qm2kkTz", "· and ·"),
+        ("é 00c0ffee12", "é ·"),
         ("test_parser_2023 failed", "test_parser_2023 failed"),
         ("no decade 20240501 in facade", "no decade 20240501 in facade"),
         ("utf8_decode2 is deprecated", "utf8_decode2 is deprecated"),
