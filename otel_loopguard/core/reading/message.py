@@ -25,7 +25,6 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _PROGRAM: Final = re.compile(r"([^\W\d_]+): ")
 """The program that a message is of, as programs begin theirs."""
-_BLANKS: Final = re.compile(r"\s+")
 _MESSAGE_LIMIT: Final = 8192
 """Characters of a message that are compared: more is a dump, and its head tells the error."""
 _VALUES_LIMIT: Final = 64
@@ -122,7 +121,7 @@ def message_key(text: str, arguments: object, volatile: Literal["standard", "non
     """The message with its volatile parts and the call's own argument values masked, blanks folded."""
     text = _gist(text)
     masked = _without(text[:_MESSAGE_LIMIT], _echoes(text, arguments))
-    return _BLANKS.sub(" ", mask(masked, volatile, error=True)).strip()
+    return " ".join(mask(masked, volatile, error=True).split())
 
 
 def _gist(text: str) -> str:
@@ -154,4 +153,4 @@ def message_shape(text: str, arguments: object) -> str:
     own = {word for word in words if len(word) >= _OWN_WORD}
     if own:
         shape = _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), shape)
-    return _BLANKS.sub(" ", _NUMBER.sub(MASK, shape)).strip()
+    return " ".join(_NUMBER.sub(MASK, shape).split())
