@@ -269,7 +269,7 @@ class CallReader:
         short = not refusal and not said
         hitless = short and isinstance(data, str) and finds_nothing(data)
         if hitless:
-            shape = self._shape(_text_of(data), arguments, settings)
+            shape = self._shape(_text_of(data), _own(arguments), settings)
         measure: float | None = None
         terminal = False
         items: tuple[int, ...] | None = None
@@ -322,12 +322,13 @@ class CallReader:
             return self._keys.error(f"{error_type}\n".encode("utf-8", "surrogatepass")), None
         if is_wordless(text) or finds_nothing(text) or (is_silent(text) and searches(load(arguments))):
             return None, None
-        key = f"{error_type or ''}\n{message_key(text, _own(arguments), settings.result.volatile)}"
-        return self._keys.error(key.encode("utf-8", "surrogatepass")), self._shape(text, arguments, settings)
+        own = _own(arguments)
+        key = f"{error_type or ''}\n{message_key(text, own, settings.result.volatile)}"
+        return self._keys.error(key.encode("utf-8", "surrogatepass")), self._shape(text, own, settings)
 
-    def _shape(self, text: str, arguments: object, settings: ToolPolicy) -> str:
+    def _shape(self, text: str, own: object, settings: ToolPolicy) -> str:
         """Fingerprint of a message's shape."""
-        shape = message_shape(mask(text, settings.result.volatile, error=True), _own(arguments))
+        shape = message_shape(mask(text, settings.result.volatile, error=True), own)
         return self._keys.shape(shape.encode("utf-8", "surrogatepass"))
 
     def _sketch(self, words: list[str]) -> tuple[int, ...]:

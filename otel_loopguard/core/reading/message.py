@@ -23,6 +23,8 @@ _QUOTED: Final = re.compile(
 _STRUCTURE: Final = re.compile(r"\{[^{}\n]{0,200}\}|\[[^\[\]\n]{0,200}\]")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
+_WORDS: Final = re.compile(r"([^\W_]+)")
+"""Splits a text into its words and what stands between them."""
 _PROGRAM: Final = re.compile(r"([^\W\d_]+): ")
 """The program that a message is of, as programs begin theirs."""
 _MESSAGE_LIMIT: Final = 8192
@@ -140,6 +142,8 @@ def message_shape(text: str, arguments: object) -> str:
     """
     shape = _QUOTED.sub(MASK, _gist(text)[:_MESSAGE_LIMIT])
     for _ in range(_NESTING):
+        if "{" not in shape and "[" not in shape:
+            break
         shape = _STRUCTURE.sub(MASK, shape)
     words = {
         word.casefold()
@@ -152,5 +156,5 @@ def message_shape(text: str, arguments: object) -> str:
         shape = MASK + shape[program.end(1) :]
     own = {word for word in words if len(word) >= _OWN_WORD}
     if own:
-        shape = _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), shape)
+        shape = "".join([MASK if part.casefold() in own else part for part in _WORDS.split(shape)])
     return " ".join(_NUMBER.sub(MASK, shape).split())
