@@ -49,6 +49,7 @@ VOLATILE = [
     ("14,692 / 200K tokens used (7%)", "·"),
     ("You have 12 steps left", "· left"),
     ("Turns left: 3", "·"),
+    ("tool calls remaining:12, so: go on", "·, so: go on"),
     ("Current step: 5/50 at", "· at"),
 ]
 CONTENT = [

@@ -104,7 +104,7 @@ _SHAPES: Final = (
         "-",
         r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-",
     ),
-    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", "0x", r"0x[0-9a-f]{6}"),
+    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", "x", r"0x[0-9a-f]{6}"),
     # A date with a time of day, with its zone: the forms of `date` and of web server logs, then ISO 8601.
     _shape(
         rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
@@ -136,8 +136,8 @@ _SHAPES: Final = (
     _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"\[\d(?:(?<=in\[\d)|(?<=in \[\d)|(?<=out\[\d)|(?<=out \[\d))"),
     _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
     # Of an element, as accessibility trees and lists of what can be clicked number them: "[2496] link 'Next'".
-    _shape(rf"(?m)^[\t ]*\[[a-z]?\d+\](?= (?:[A-Za-z]+ ['\"]|{_ROLE}$))", "] ", r"\[[a-z]?\d+\] [a-z]+"),
-    _shape(r"\[[a-z]?\d+\](?=<[a-z])", "]<", r"\[[a-z]?\d+\]<[a-z]"),
+    _shape(rf"(?m)^[\t ]*\[[a-z]?\d+\](?= (?:[A-Za-z]+ ['\"]|{_ROLE}$))", "]", r"\[[a-z]?\d+\] [a-z]+"),
+    _shape(r"\[[a-z]?\d+\](?=<[a-z])", "<", r"\[[a-z]?\d+\]<[a-z]"),
     # What a harness says of the agent's budget: "14,692 / 200K tokens used (7%)", "you have 12 steps left". Whose steps
     # they are must be said: a job's are progress.
     _shape(
@@ -147,7 +147,12 @@ _SHAPES: Final = (
     ),
     _shape(rf"(?i:\byou (?:still )?have (?:only )?\d+ (?:more )?{_BUDGET}\b)", "you ", r"have (?:only )?\d"),
     _shape(r"(?i:\bcurrent step: ?\d+ ?(?:/ ?\d+)?)", "current step", r"step: ?\d"),
-    _shape(r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)", ": ", r"(?:left|remaining): ?\d"),
+    _shape(
+        r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)",
+        ":",
+        r":(?:(?<=left:)|(?<=remaining:)) ?\d",
+        ": ",
+    ),
     # The id of the request that was answered, told by its name.
     _shape(rf"(?i:\b(?:x[-_])?request[-_ ]?id){_VALUE}", "request", _ID_OF["request"]),
     _shape(rf"(?i:\btrace[-_ ]?id){_VALUE}", "trace", _ID_OF["trace"]),
