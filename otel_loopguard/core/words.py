@@ -34,7 +34,9 @@ _EVERYTHING: Final = 1 << 32
 """A number that no word has."""
 _LOWS: Final = 0x5555_5555_5555_5555
 """The lower bit of each bin."""
-_LONG_WORD: Final = re.compile(rb"[a-z\x80-\xff]{6,}")
+_LONG_WORD: Final = 6
+"""Bytes of a word that tells what an answer is about."""
+_LETTERS: Final = bytes(code if code >= _ASCII or chr(code).isalpha() else _BLANK for code in range(256)).lower()
 _WORD: Final = re.compile(r"[^\W_]+")
 _FOLDED: Final = bytes(
     ord(chr(code).lower()) if code < _ASCII and chr(code).isalnum() else _BLANK for code in range(256)
@@ -204,8 +206,8 @@ def long_words_of(canonical: bytes) -> list[bytes]:
 
     Bytes, because letters beyond ASCII are words in this sense anyway, and looking for them costs three times as much.
     """
-    beginning = canonical[:ANSWER_LIMIT].replace(b"\\n", b" ").lower()
-    return list(set(_LONG_WORD.findall(beginning)))
+    words = set(canonical[:ANSWER_LIMIT].replace(b"\\n", b" ").translate(_LETTERS).split())
+    return [word for word in words if len(word) >= _LONG_WORD]
 
 
 def outline(numbers: Iterable[int]) -> int:

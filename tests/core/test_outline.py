@@ -50,6 +50,10 @@ def test_how_much_may_change(changed: int, least: int, most: int) -> None:
         (b'"Opening hours: Monday 10 to 12"', {b"opening", b"monday"}),
         (b'{"departments":["Stra\xc3\x9fenbau"],"short":"a few"}', {b"departments", b"stra\xc3\x9fenbau"}),
         (b'"first\\nsecond"', {b"second"}),
+        (
+            b'"the-caf\xc3\xa9s are DELAYED, invoice_number 9reopen9"',
+            {b"caf\xc3\xa9s", b"delayed", b"invoice", b"number", b"reopen"},
+        ),
         (b'"' + b"x" * 5 + b" " * 3_000 + b'afterwards"', set()),
     ],
 )
