@@ -54,8 +54,11 @@ def encode(data: object, rules: ArgumentRules) -> bytes | Unknown:
     return _encoded(data, _plan_of(rules))
 
 
-def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes | Unknown]:
-    """What `load` and then `encode` give, at less cost than both. Never raises."""
+def load_and_encode(value: object, rules: ArgumentRules, unordered: int = 0) -> tuple[object, bytes | Unknown]:
+    """What `load` and then `encode` give, at less cost than both. Never raises.
+
+    ``unordered``: the canonical bytes up to which members of the data may come in another order than `load` gives.
+    """
     plan = _plan_of(rules)
     read = _read_of(value)
     found = None
@@ -63,7 +66,12 @@ def load_and_encode(value: object, rules: ArgumentRules) -> tuple[object, bytes 
         data = _loaded(value, read)
     else:
         uniform_json = _as_it_is(read)
-        data = plain_load(value) if uniform_json is None else native_value(uniform_json)
+        if uniform_json is None:
+            data = plain_load(value)
+        elif read[3] and uniform_json is read[1] and len(uniform_json) <= unordered:
+            data = read[0]
+        else:
+            data = native_value(uniform_json)
         if plan.simple and not isinstance(data, Unknown):
             found = plan.native(read) if uniform_json is None or plan.may_change(read) else uniform_json
     return data, _encoded(data, plan) if found is None else found

@@ -31,7 +31,7 @@ from .reading.answer import (
 from .reading.category import category_of, is_category, is_passing
 from .reading.command import searches, works_in_silence
 from .reading.comparison import compared
-from .reading.counter import counter_of
+from .reading.counter import counter_of, names_count
 from .reading.echo import may_have_rest, without_echo
 from .reading.fault import is_fault
 from .reading.message import message_key, message_shape, opening, unquoted
@@ -40,7 +40,7 @@ from .reading.payload import has_payload
 from .reading.progress import at_path, items_at, measure_of
 from .reading.thought import is_thought
 from .reading.volatile import MASK, mask
-from .words import LONG_ENOUGH, SKETCH_SIZE, leaves, long_words_of, outline, words_of
+from .words import LONG_ENOUGH, MAX_LEAVES, SKETCH_SIZE, WORD_LIMIT, leaves, long_words_of, outline, words_of
 
 __all__ = ["CallReader"]
 
@@ -58,6 +58,9 @@ _MASKED: Final = MASK.encode()
 _LONG_ANSWER: Final = 400
 """Bytes of an answer that is a page, and may hold so many long words."""
 _MANY_WORDS: Final = 32
+_FEW_WORDS: Final = 2 * WORD_LIMIT
+_FEW_LEAVES: Final = 2 * MAX_LEAVES
+"""Bytes of JSON with no more words or scalars than are looked at: in whatever order they stand."""
 _BARE: Final = frozenset([b"{}", b"null", b'""', b"[]"])
 
 
@@ -146,6 +149,11 @@ def _read_answer(
     return answer if rest == text else read_answer(rest, refusals, payload=payload)
 
 
+def _ordered(data: object, result: object) -> object:
+    """The data of a result with its members in the one order that counts, where the first of some is meant."""
+    return load(result) if isinstance(data, (dict, list)) else data
+
+
 _CUT: Final = (Unknown("truncated"), Unknown("truncated"))
 
 
@@ -184,7 +192,7 @@ class CallReader:
         """The call without its content. ``arguments`` is any value, JSON text, or `ABSENT`; never raises."""
         settings = self._settings(tool)
         scope, tag = self._scope(attributes) if self.policy.scope else (None, "")
-        data, canonical = _CUT if truncated else load_and_encode(arguments, settings.arguments)
+        data, canonical = _CUT if truncated else load_and_encode(arguments, settings.arguments, _FEW_WORDS)
         if isinstance(canonical, Unknown):
             return ToolCall(
                 tool, None, self._keys.key_id, canonical.reason, call_id=call_id, turn=turn, scope=tag,
@@ -220,7 +228,7 @@ class CallReader:
             return OURS
         is_error = is_error or error_type is not None
         encoded: bytes | Unknown | None
-        data, encoded = load_and_encode(result, STRICT)
+        data, encoded = load_and_encode(result, STRICT, _FEW_LEAVES)
         if isinstance(data, Unknown) and error_message is not None:
             data, encoded = error_message, None
         settings = self._settings(call.tool)
@@ -231,12 +239,13 @@ class CallReader:
                 return Outcome("missing", state=state_print, end_ns=end_ns)
             data, encoded = "", None
         return self._outcome(
-            arguments, data, encoded, settings, payload=call.payload, worded=bool(call.words), is_error=is_error,
-            error_type=error_type, error_message=error_message, was_told=was_told, state=state_print, end_ns=end_ns,
+            arguments, result, data, encoded, settings, payload=call.payload, worded=bool(call.words),
+            is_error=is_error, error_type=error_type, error_message=error_message, was_told=was_told,
+            state=state_print, end_ns=end_ns,
         )  # fmt: skip
 
     def _outcome(  # noqa: PLR0913 - what a record tells about a result
-        self, arguments: object, data: object, encoded: bytes | Unknown | None, settings: ToolPolicy, *,
+        self, arguments: object, result: object, data: object, encoded: bytes | Unknown | None, settings: ToolPolicy, *,
         payload: bool, worded: bool, is_error: bool, error_type: str | None, error_message: str | None, was_told: bool,
         state: str | None, end_ns: int | None,
     ) -> Outcome:  # fmt: skip
@@ -253,7 +262,7 @@ class CallReader:
             approval = worded and is_receipt(data)
         error = shape = None
         if refusal:
-            message = error_message if is_error and error_message else _text_of(data)
+            message = error_message if is_error and error_message else _text_of(_ordered(data, result))
             message = opening(message) if payload else message
             error, shape = self._message(message, arguments, settings, error_type, was_told=was_told)
         canonical = compared(data, rules, error=is_error, encoded=encoded)
@@ -279,7 +288,7 @@ class CallReader:
                 items = self._items(items_at(data, rule))
             else:
                 measure, terminal = measure_of(data, rule)
-        counted = None if is_error or rule is not None else self._counted(data, rules, refused=refusal)
+        counted = None if is_error or rule is not None else self._counted(data, result, rules, refused=refusal)
         return Outcome(
             _kind(data, settings, is_error=is_error, is_empty=is_empty), fingerprint, error_type,
             _category(error_type, data, settings, is_error=is_error), error, shape,
@@ -291,9 +300,9 @@ class CallReader:
             counter=None if counted is None else counted[0], beside=None if counted is None else counted[1],
         )  # fmt: skip
 
-    def _counted(self, data: object, rules: ResultRules, *, refused: bool) -> tuple[int, str] | None:
+    def _counted(self, data: object, result: object, rules: ResultRules, *, refused: bool) -> tuple[int, str] | None:
         """How far an answer counts, and the fingerprint of what else it says."""
-        count = counter_of(data, refused=refused)
+        count = counter_of(_ordered(data, result) if names_count(data) else data, refused=refused)
         if count is None:
             return None
         rest = mask(count.rest, rules.volatile) if isinstance(count.rest, str) else count.rest

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 __all__ = [
-    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "asks_anew", "counts_on",
-    "each_its_own", "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
+    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "MAX_LEAVES", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "asks_anew",
+    "counts_on", "each_its_own", "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
 ]  # fmt: skip
 
 SKETCH_SIZE: Final = 16
@@ -44,7 +44,8 @@ _FOLDED: Final = bytes(
 """What each byte of ASCII becomes before a text is split into the same words, which takes a fifth of the time."""
 MAX_DEPTH: Final = 64
 """Levels of nesting looked into."""
-_MAX_LEAVES: Final = 4096
+MAX_LEAVES: Final = 4096
+"""Scalars looked at."""
 _SCALARS: Final = frozenset([str, int, float, bool, type(None)])
 _LONGEST_TEXT: Final = 2048
 """Characters of one text in which words are looked for: 256 words take about 1,500."""
@@ -57,11 +58,11 @@ def leaves(data: object) -> Iterable[object]:
     if not isinstance(data, (dict, list, tuple)):
         return (data,)
     values = data.values() if isinstance(data, dict) else data
-    is_flat = len(values) < _MAX_LEAVES and _SCALARS.issuperset(map(type, values))
+    is_flat = len(values) < MAX_LEAVES and _SCALARS.issuperset(map(type, values))
     if is_flat:
         return values
     found: list[object] = []
-    _add_leaves(values, MAX_DEPTH, _MAX_LEAVES, found)
+    _add_leaves(values, MAX_DEPTH, MAX_LEAVES, found)
     return found
 
 

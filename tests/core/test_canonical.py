@@ -496,6 +496,17 @@ def test_what_is_held_in_many_places_is_not_written_out_without_bound(wrap: Call
     assert load([row, row]) == [row, row]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['{"b":1,"a":{"d":[1.5,null],"c":"x "}}', '{"b": 2.0, "a": 1}', '["b", {"b": 1, "a": 2}]', '{"b":1e7,"a":1}'],
+)
+def test_where_order_is_of_no_concern(text: str) -> None:
+    """The data may then stand as it was read, and is the same; beyond the bytes named it is in order."""
+    data, encoded = load_and_encode(text, STANDARD, len(text))
+    assert (data, encoded) == load_and_encode(text, STANDARD)
+    assert repr(load_and_encode(text, STANDARD, 1)[0]) == repr(load(text))
+
+
 def test_cycles_end() -> None:
     """An object that holds itself is endless, so too large."""
     ring: dict[str, object] = {}

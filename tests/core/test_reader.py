@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -52,6 +53,22 @@ def test_the_same_call_however_written() -> None:
     assert READER.call("look", {"b": [1, "x"], "a": 1}) == one
     assert READER.call("look", '{ "b": [1e0, "x"], "a": 1 }') == one
     assert READER.call("find", {"a": 1, "b": [1.0, "x"]}).fingerprint != one.fingerprint
+
+
+@pytest.mark.parametrize("size", [1, 100, 5_000])
+def test_members_in_another_order_say_the_same(size: int) -> None:
+    """Of arguments, of a refusal, and of counts of which the first in the canonical order tells."""
+    said = {"a": "word " * size, "b": [{"c": 1, "d": f"{size} others"}], "progress": 4, "done": 2}
+    refusal = {"error": "no such row", "code": f"E{size}", "detail": {"b": "x", "a": "it is gone " * size}}
+    for data in (said, refusal):
+        there = json.dumps(data)
+        back = json.dumps({name: data[name] for name in sorted(data, reverse=True)})
+        call = READER.call("look", there)
+        assert READER.call("look", back) == call
+        assert READER.outcome(call, back, back) == READER.outcome(call, there, there)
+    assert READER.outcome(READER.call("look", {}), {}, json.dumps(said)) == READER.outcome(
+        READER.call("look", {}), {}, dict(sorted(said.items()))
+    )
 
 
 @pytest.mark.parametrize(

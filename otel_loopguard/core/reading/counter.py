@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["Count", "counter_of"]
+__all__ = ["Count", "counter_of", "names_count"]
 
 _HINTS: Final = ("%", "/", " of ")
 _END: Final = 200
@@ -37,6 +37,11 @@ class Count:
         self.value = value
         self.rest = rest
         """The answer without its counts: where that stays the same nothing has happened but the counting."""
+
+
+def names_count(data: object) -> bool:
+    """Whether an object has a member that is named like a count."""
+    return isinstance(data, dict) and not _NAMED.isdisjoint(data)
 
 
 def counter_of(data: object, *, refused: bool) -> Count | None:
