@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from .form.jcs import Pairs, write
-from .form.native import Read, canonical_json, may_shorten, native_read, native_value, native_write
+from .form.native import Read, canonical_json, may_shorten, native_read, native_value, native_write, shortened
 from .form.normal import Normal
 from .form.parse import parse
 from .form.placeholder import withheld
@@ -73,7 +73,10 @@ def load_and_encode(value: object, rules: ArgumentRules, unordered: int = 0) -> 
         else:
             data = native_value(uniform_json)
         if plan.simple and not isinstance(data, Unknown):
-            found = plan.native(read) if uniform_json is None or plan.may_change(read) else uniform_json
+            if uniform_json is None or plan.drops(read):
+                found = plan.native(read)
+            else:
+                found = plan.shortened(read) if plan.may_shorten(read) else uniform_json
     return data, _encoded(data, plan) if found is None else found
 
 
@@ -166,16 +169,22 @@ class _Plan:
         self.simple = rules == common and rules.text != "collapse"
         """No rule for single fields, and none that changes more than nulls and the ends of texts."""
 
-    def may_change(self, read: Read) -> bool:
-        """Whether simple rules may leave anything out of a document just read; False is certain."""
-        if type(read[0]) is dict and not self.volatile.isdisjoint(read[0]):
-            return True
+    def drops(self, read: Read) -> bool:
+        """Whether a document just read has a member that is left out by its name."""
+        return type(read[0]) is dict and not self.volatile.isdisjoint(read[0])
+
+    def may_shorten(self, read: Read) -> bool:
+        """Whether simple rules may leave anything else out of it; False is certain."""
         return (self._drop_nulls or self._trim) and may_shorten(read)
+
+    def shortened(self, read: Read) -> bytes:
+        """What `native` gives for a document without such a member that is canonical but for nulls and blanks."""
+        return shortened(read, self._drop_nulls, self._trim)
 
     def native(self, read: Read) -> bytes | None:
         """Canonical bytes of a document just read, under simple rules; None where in doubt."""
         data = read[0]
-        if type(data) is dict and not self.volatile.isdisjoint(data):
+        if type(data) is dict and self.drops(read):
             if not all(_is_harmless(data[name]) for name in self.volatile if name in data):
                 return None
             read_on = native_read({name: value for name, value in data.items() if name not in self.volatile})
