@@ -314,7 +314,7 @@ class CallReader:
 
     def _gist(self, canonical: bytes, arguments: object, rules: ResultRules, *, worded: bool) -> str | None:
         """Fingerprint of an answer without what it repeats of the call."""
-        if not may_have_rest(canonical):
+        if not may_have_rest(canonical, worded=worded):
             return None
         rest = without_echo(canonical, _parsed(arguments), rules.volatile, worded=worded)
         return None if rest is None else self._keys.result(b"gist\x00" + rest)

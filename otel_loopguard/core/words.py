@@ -97,7 +97,10 @@ def words_of(data: object) -> list[str]:
     text = " ".join(said)
     if len(text) > _LONGEST_TEXT:
         text = " ".join(_beginnings(leaves(data)))
-    words = text.encode().translate(_FOLDED).decode().split() if text.isascii() else _WORD.findall(text.casefold())
+    if text.isascii():
+        words = text.encode().translate(_FOLDED).decode().split(None, WORD_LIMIT)
+    else:
+        words = _WORD.findall(text.casefold())
     return list(dict.fromkeys(words[:WORD_LIMIT]))
 
 

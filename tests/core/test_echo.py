@@ -81,18 +81,26 @@ def test_how_much_is_left(before: int, words: int, says_more: bool) -> None:  # 
 TEXTS = st.lists(st.sampled_from(["ab", "harbour", "townharbourtown", "9", "_", " ", ", ", "\n"]), max_size=60)
 
 
-@given(answer=TEXTS.map("".join), value=st.sampled_from(["harbour", "harb", "town", "urto", "ab", "harbour, ab"]))
-def test_too_few_letters(answer: str, value: str) -> None:
+@given(
+    answer=TEXTS.map("".join),
+    value=st.sampled_from(["harbour", "harb", "town", "urto", "ab", "harbour, ab"]),
+    worded=st.booleans(),
+)
+def test_too_few_letters(answer: str, value: str, *, worded: bool) -> None:
     """What is told to have too few letters has no rest, whatever is taken out of it."""
     canonical = load_and_encode(answer, STRICT)[1]
     assert not isinstance(canonical, Unknown)
-    assert may_have_rest(canonical) or without_echo(canonical, {"q": value}, "standard", worded=True) is None
+    rest = without_echo(canonical, {"q": value}, "standard", worded=worded)
+    assert may_have_rest(canonical, worded=worded) or rest is None
 
 
-@pytest.mark.parametrize(("letters", "may"), [("ab " * 11, False), ("ab " * 12, True), ("abcdefgh " * 6, True)])
+@pytest.mark.parametrize(
+    ("letters", "may"), [("ab " * 11 + "7", False), ("ab " * 11 + "ab", True), ("abcdefgh " * 6, True)]
+)
 def test_enough_letters(letters: str, may: bool) -> None:  # noqa: FBT001 - a column
     """Twelve words, or as many letters as twelve words with something between them."""
-    assert may_have_rest(letters.encode()) is may
+    assert may_have_rest(letters.encode(), worded=True) is may
+    assert not may_have_rest(letters.encode(), worded=False)
 
 
 @pytest.mark.parametrize(

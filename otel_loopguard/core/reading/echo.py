@@ -29,6 +29,8 @@ _SHORT: Final = 600
 _LONGEST: Final = 65_536
 """Characters of an answer that is looked at."""
 _WORDS_LEFT: Final = 12
+_SHORTEST_REST: Final = 35
+"""Bytes of so many words of two letters."""
 _HEAD: Final = 256
 """Characters in which so many words are looked for first: most answers have them there, or have no more characters."""
 _MOST_WORDS: Final = 256
@@ -125,8 +127,13 @@ def _without_words(text: str, values: list[str]) -> str:
     return _WORD.sub(lambda match: MASK if match.group().casefold() in own else match.group(), text)
 
 
-def may_have_rest(canonical: bytes) -> bool:
-    """Whether an answer has letters enough that something may be left of it, told at little cost; False is certain."""
+def may_have_rest(canonical: bytes, *, worded: bool) -> bool:
+    """Whether `without_echo` may leave something of an answer, told at little cost; False is certain.
+
+    An answer has to be long enough, and to have letters enough.
+    """
+    if len(canonical) < (_SHORTEST_REST if worded else _PAGE):
+        return False
     if len(canonical) > _SHORT or not canonical.isascii():
         return True
     count = 0
