@@ -7,15 +7,24 @@ Not a fingerprint: the bytes are readable and go no further than the keyed hash.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
 from .form.jcs import Pairs, write
-from .form.native import Read, canonical_json, may_shorten, native_read, native_value, native_write, shortened
+from .form.native import (
+    Read,
+    canonical_json,
+    may_shorten,
+    native_read,
+    native_text,
+    native_value,
+    native_write,
+    shortened,
+)
 from .form.normal import Normal
-from .form.parse import parse
+from .form.parse import is_no_json, parse
 from .form.placeholder import withheld
 from .form.plain import plain
-from .form.uniform import uniform
+from .form.uniform import composed, uniform
 from .form.unknown import MAX_BYTES, Unknown, UnreadableError
 from .form.vast import may_be_vast
 from .policy import ArgumentRules
@@ -132,6 +141,9 @@ def _loaded(value: object, read: Read | None) -> object:
         uniform_json = _as_it_is(read)
         if uniform_json is not None:
             return native_value(uniform_json)
+    elif type(value) is str and is_no_json(value):
+        reason = withheld(value)
+        return composed(value) if reason is None else Unknown(reason)
     return plain_load(value)
 
 
@@ -197,6 +209,9 @@ class _Plan:
         """Canonical bytes of uniform data."""
         if not self.simple:
             data = self._normal.apply(data)
+        if type(data) is str:
+            text = cast("str", self._normal.apply(data)) if self.simple else data
+            return native_text(text) or write(text)
         found = None
         read = native_write(data) if type(data) is dict or type(data) is list else None
         if read is not None:

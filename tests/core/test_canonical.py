@@ -157,6 +157,21 @@ def test_native_and_plain_load_agree_on_text(value: object) -> None:
     assert same(ordered(load(text)), ordered(plain_load(text)))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "plain words", "\ttabs and\x7f\x00", "e\u0301", "\ud83d\ude00 \ud800", "[REDACTED]",
+        "cut ...[truncated]",
+        "no" + "[" * 300, "no" + "[]" * 300, "[" * 300, "nullify", "truth", "null", " 1", "\ufeff{}", "x" * 9_000_000,
+    ],
+)  # fmt: skip
+def test_native_and_plain_load_agree_on_what_is_no_json(text: str) -> None:
+    """A text is itself in its composed form, unless it is withheld or too large."""
+    assert outcome(load(text)) == outcome(plain_load(text))
+    for rules in (STRICT, STANDARD):
+        assert outcome(load_and_encode(text, rules)[1]) == outcome(plain_encode(plain_load(text), rules))
+
+
 @given(DOCUMENTS, SIMPLE_RULES | RULES)
 def test_every_way_to_the_bytes_agrees(value: object, rules: ArgumentRules) -> None:
     """The native path, the plain path, both steps at once and one by one give the same bytes, for an object and for

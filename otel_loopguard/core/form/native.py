@@ -28,7 +28,10 @@ from .cut import Cut, blanks, cut, has_exponent, integral_ends, null_members, sh
 from .placeholder import CUT_HINT, FIRST_CHARACTERS, is_withheld_at
 from .unknown import MAX_BYTES
 
-__all__ = ["Json", "Read", "canonical_json", "may_shorten", "native_read", "native_value", "native_write", "shortened"]
+__all__ = [
+    "Json", "Read", "canonical_json", "may_shorten", "native_read", "native_text", "native_value", "native_write",
+    "shortened",
+]  # fmt: skip
 
 Json = dict[str, object] | list[object]
 
@@ -102,6 +105,14 @@ def native_write(data: object) -> Read | None:
     except TypeError:
         return None
     return cast("Json", data), raw, raw.decode(), True
+
+
+def native_text(text: str) -> bytes | None:
+    """Canonical JSON of a text; None where a surrogate stands alone in it."""
+    try:
+        return _dumps(text)
+    except TypeError:
+        return None
 
 
 def native_value(raw: bytes) -> object:

@@ -15,7 +15,12 @@ from typing import Final
 from .jcs import object_of
 from .unknown import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, UnreadableError
 
-__all__ = ["parse"]
+__all__ = ["is_no_json", "parse"]
+
+
+def is_no_json(text: str) -> bool:
+    """Whether `parse` raises `ValueError` for a text, as for most texts, told without an exception; True is certain."""
+    return len(text) <= MAX_BYTES and not _begins(text) and text.count("[") + text.count("{") <= MAX_DEPTH
 
 
 def parse(text: str) -> object:
