@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 __all__ = [
-    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "MAX_LEAVES", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "asks_anew",
-    "counts_on", "each_its_own", "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold", "words_of",
+    "ANSWER_LIMIT", "LONG_ENOUGH", "MAX_DEPTH", "MAX_LEAVES", "NUMBERED", "SKETCH_SIZE", "WORD_LIMIT", "ascii_words",
+    "asks_anew", "counts_on", "each_its_own", "fills_a_form", "leaves", "long_words_of", "near", "outline", "retold",
+    "words_of",
 ]  # fmt: skip
 
 SKETCH_SIZE: Final = 16
@@ -97,11 +98,13 @@ def words_of(data: object) -> list[str]:
     text = " ".join(said)
     if len(text) > _LONGEST_TEXT:
         text = " ".join(_beginnings(leaves(data)))
-    if text.isascii():
-        words = text.encode().translate(_FOLDED).decode().split(None, WORD_LIMIT)
-    else:
-        words = _WORD.findall(text.casefold())
+    words = ascii_words(text, WORD_LIMIT) if text.isascii() else _WORD.findall(text.casefold())
     return list(dict.fromkeys(words[:WORD_LIMIT]))
+
+
+def ascii_words(text: str, most: int = -1) -> list[str]:
+    """The words of a text of ASCII, case folded; past the first ``most`` of them comes the rest in one."""
+    return text.encode().translate(_FOLDED).decode().split(None, most)
 
 
 def _beginnings(scalars: Iterable[object]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from otel_loopguard.core.words import (
     NUMBERED,
     SKETCH_SIZE,
     WORD_LIMIT,
+    ascii_words,
     asks_anew,
     counts_on,
     each_its_own,
@@ -206,3 +209,11 @@ def test_one_form_filled_in_by_one_word(sketches: list[tuple[int, ...]], fills: 
 def test_other_things_in_one_form(sketches: list[tuple[int, ...]], anew: bool) -> None:  # noqa: FBT001 - a column
     """Each text has words besides those of all, none of them another's, and more than a number."""
     assert asks_anew(sketches) is anew
+
+
+@given(text=st.text(st.characters(max_codepoint=127)), most=st.integers(1, 4))
+def test_all_words_of_ascii(text: str, most: int) -> None:
+    """They are the letters and digits that a pattern finds, case folded."""
+    words = [word.casefold() for word in re.findall(r"[^\W_]+", text)]
+    assert ascii_words(text) == words
+    assert ascii_words(text, most)[:most] == words[:most]

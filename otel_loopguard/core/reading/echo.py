@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Final, Literal
 
-from otel_loopguard.core.words import leaves
+from otel_loopguard.core.words import ascii_words, leaves
 
 from .volatile import MASK
 
@@ -120,7 +120,10 @@ def _without_lines(text: str, values: list[str]) -> str:
 
 
 def _without_words(text: str, values: list[str]) -> str:
-    own = {word.casefold() for value in values for word in _WORD.findall(value)[:_MOST_WORDS] if len(word) >= _SHORTEST}
+    own: set[str] = set()
+    for value in values:
+        words = ascii_words(value, _MOST_WORDS) if value.isascii() else _WORD.findall(value)
+        own.update([word.casefold() for word in words[:_MOST_WORDS] if len(word) >= _SHORTEST])
     folded = text.casefold()
     if not any(word in folded for word in own):  # most answers: to look at every word takes many times longer
         return text

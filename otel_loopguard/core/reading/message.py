@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
-from otel_loopguard.core.words import leaves
+from otel_loopguard.core.words import ascii_words, leaves
 
 from .volatile import MASK, mask
 
@@ -56,24 +56,23 @@ def _echoes(text: str, arguments: object) -> list[str]:
     for leaf in leaves(arguments):
         if leaf is None or isinstance(leaf, bool):
             continue
-        value = leaf if isinstance(leaf, str) else str(leaf)
-        values.update(dict.fromkeys(_parts(value)))
+        _add_parts(leaf if isinstance(leaf, str) else str(leaf), values)
         if len(values) >= _VALUES_LIMIT:
             break
     return whole + sorted(values, key=len, reverse=True)
 
 
-def _parts(value: str) -> Iterator[str]:
-    """A value, without blanks around it, and its lines, of a patch without their signs."""
+def _add_parts(value: str, found: dict[str, None]) -> None:
+    """Add a value, without blanks around it, and its lines, of a patch without their signs."""
     for part in (value, value.strip()):
         if _SHORTEST_VALUE <= len(part) <= _MESSAGE_LIMIT:
-            yield part
+            found[part] = None
     if "\n" not in value:
         return
     for line in value[:_MESSAGE_LIMIT].splitlines()[:_VALUES_LIMIT]:
         part = line.strip().lstrip("+-").strip()
         if len(part) >= _OWN_LINE:
-            yield part
+            found[part] = None
 
 
 def _without(text: str, echoes: list[str]) -> str:
@@ -145,12 +144,10 @@ def message_shape(text: str, arguments: object) -> str:
         if "{" not in shape and "[" not in shape:
             break
         shape = _STRUCTURE.sub(MASK, shape)
-    words = {
-        word.casefold()
-        for leaf in leaves(arguments)
-        if isinstance(leaf, str)
-        for word in _WORD.findall(leaf[:_MESSAGE_LIMIT])
-    }
+    words: set[str] = set()
+    for leaf in leaves(arguments):
+        if isinstance(leaf, str):
+            words.update(_words_of(leaf[:_MESSAGE_LIMIT]))
     program = _PROGRAM.match(shape)
     if program is not None and program.group(1).casefold() in words:
         shape = MASK + shape[program.end(1) :]
@@ -158,3 +155,7 @@ def message_shape(text: str, arguments: object) -> str:
     if own:
         shape = "".join([MASK if part.casefold() in own else part for part in _WORDS.split(shape)])
     return " ".join(_NUMBER.sub(MASK, shape).split())
+
+
+def _words_of(text: str) -> list[str]:
+    return ascii_words(text) if text.isascii() else [word.casefold() for word in _WORD.findall(text)]
