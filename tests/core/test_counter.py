@@ -42,7 +42,12 @@ def test_counts(answer: object, count: float | None) -> None:
     ("answer", "count"),
     [
         ("step 3 of 8: print a test page? No", 3),
+        ("PAGE 2/7 is not filled in", 2),
+        ("no: Question 4 OF 9", 4),
+        ("slide 5 / 6 is missing, screen 6/6 too", 6),
+        ("\u017ftep 3/8 is not done", 3),
         ("attempt 3 of 8 failed", None),
+        ("page 3 is missing", None),
         ("57 % failed", None),
         ({"step": 3}, None),
     ],

@@ -21,6 +21,8 @@ _NUMBERED: Final = re.compile(r"\b(?:step|epoch|iter(?:ation)?)s?\W{1,3}(\d{1,9}
 _NUMBERED_HINTS: Final = ("tep", "poch", "iter", "Iter")
 _PLACE: Final = re.compile(r"\b(?:step|page|part|stage|question|screen|slide) (\d{1,6}) ?(?:of|/) ?\d", re.IGNORECASE)
 """A count that says how far something has come whatever else is said: an attempt's does not."""
+_PLACE_HINTS: Final = ("tep ", "age ", "art ", "on ", "reen ", "de ")
+"""How its words end, in lower case: an `s` or an `i` may also be a letter that only a pattern takes for one."""
 _NAMED: Final = frozenset(
     ["progress", "percent", "percentage", "step", "epoch", "iteration", "completed", "processed", "done", "page"]
 )
@@ -52,7 +54,9 @@ def counter_of(data: object, *, refused: bool) -> Count | None:
     if isinstance(data, str):
         end = data[-_END:]
         if refused:
-            return _last(_PLACE, end, data)
+            lower = end.lower()
+            may = ("/" in end or "of" in lower) and any(hint in lower for hint in _PLACE_HINTS)
+            return _last(_PLACE, end, data) if may else None
         found = _last(_COUNT, end, data) if any(hint in end for hint in _HINTS) else None
         if found is None and any(hint in end for hint in _NUMBERED_HINTS):
             found = _last(_NUMBERED, end, data)

@@ -47,9 +47,10 @@ _PAGE: Final = 300
 _MOST_IN_BAG: Final = 4_000
 """Characters of an answer that is compared as a bag of words."""
 _PASSING: Final = re.compile(
-    r"\d(?<=[Ll]ine \d)\d*|\d(?<![\w.]\d)\d*(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?)\b|[~^]{2,}"
+    r"[\d~^](?:(?<=[Ll]ine \d)\d*|(?<=\d)(?<![\w.]\d)\d*(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?)\b|(?<=[~^])[~^]+)"
 )
-"""The line of a program, how long anything took, and what an interpreter puts below the part that it means."""
+"""The line of a program, how long anything took, and what an interpreter puts below the part that it means. It
+begins with one set of characters, which is searched for several times faster than three patterns."""
 _SEARCHED: Final = 1_000
 """Characters of an answer in which those are masked."""
 
