@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard.core.reading.answer import Answer, finds_nothing, is_receipt, is_wordless, read_answer, tells
+from otel_loopguard.core.reading.answer import (
+    Answer,
+    finds_nothing,
+    is_receipt,
+    is_silent,
+    is_wordless,
+    read_answer,
+    tells,
+)
 
 REFUSAL = Answer(refusal=True)
 APPROVAL = Answer(approval=True)
@@ -34,6 +42,8 @@ NEITHER = Answer()
         ("test_fail_fast and missing_test ran", NEITHER),
         ("(src/errors/wrong.py:12)\tD:\\errors\\x\nops::invalid::failed/not [missing.json]", NEITHER),
         ("app::errors::wrong", REFUSAL),
+        ("'we can't' he said, it's \ud800'wrong'", REFUSAL),
+        ("'mustn't've' stay'd", NEITHER),
         ("[('id', b'int', 'NO', 'PRI', None, ''), ('name', b'text', 'YES', '', None, '')]", NEITHER),
         ("cannot open /repo/errors.py", REFUSAL),
         ("http://example.org/errors/404 was not reached", REFUSAL),
@@ -253,3 +263,22 @@ def test_a_policy_replaces_the_list(refusals: str | tuple[str, ...], text: str, 
 def test_texts_that_say_nothing(text: str, wordless: bool) -> None:  # noqa: FBT001 - a column of the table
     """Tags, and the status that a command ended with, are no words."""
     assert is_wordless(text) is wordless
+
+
+@pytest.mark.parametrize(
+    ("text", "silent"),
+    [
+        ("", True),
+        ("Command failed with exit code 1 and no output", True),
+        ("exit status: 2 (empty stdout, stderr)", True),
+        ("<out>no output</out> <returncode>1</returncode>", True),
+        ("<error>exit code 1</error>", True),
+        ("the output and the status", False),
+        ("exit code 1: no such file", False),
+        ("exit1 without output", False),
+        ("exit code 1 " + "-" * 200, False),
+    ],
+)
+def test_programs_that_end_in_silence(text: str, silent: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A status, and words that say that there was no output, but nothing else."""
+    assert is_silent(text) is silent

@@ -79,6 +79,8 @@ _GENERAL: Final = re.compile(rf"\b(?:are|be|being) (?:{'|'.join(sorted(_APPROVIN
 _APPROVING_PHRASES: Final = ("up to date", "up-to-date", "all good")
 _EMPTY_HANDED: Final = frozenset(["no", "nothing", "none", "not"])
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_LETTERS: Final = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz'" else ord(" ") for code in range(256))
+"""What each byte becomes where only the letters of words count."""
 _NO_FAILURE: Final = re.compile(
     r"\b(?:no|0|zero|without) (?:\w+ ){0,2}?"
     r"(?:errors?|exceptions?|fail(?:ures?|ed|ing)|problems?|issues?|warnings?|changes?|duplicate lines)\b"
@@ -119,12 +121,14 @@ _PATH: Final = re.compile(rf"(?:[\w.+~-]*/)+[\w.+-]*|{_FILE}")
 """Names of files, of pages and of tests, in lower case: `reproduce_error.py` says nothing of a failure."""
 _ROWS: Final = re.compile(r"\s*[\[(]\s*[\[(].*[\])]\s*\Z", re.DOTALL)
 """Rows as a database's driver prints them: a NO in a column is no word of the tool."""
-_STATUS: Final = re.compile(
-    r"(?:\b(?:the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
-    r"|value|non|zero|nonzero)\b|[\W\d_])*",
-    re.IGNORECASE,
+_OF_STATUS: Final = (
+    "the|command|process|program|script|shell|error|failed|exit(?:ed|code)?|return(?:ed|code)?|with|code|status"
+    "|value|non|zero|nonzero"
 )
-_SILENT: Final = re.compile(r"\b(?:and|but|no|without|empty|output|stdout|stderr)\b", re.IGNORECASE)
+_OF_SILENCE: Final = "and|but|no|without|empty|output|stdout|stderr"
+_STATUS: Final = re.compile(rf"(?:\b(?:{_OF_STATUS})\b|[\W\d_])*", re.IGNORECASE)
+_SILENT: Final = re.compile(rf"\b(?:{_OF_SILENCE})\b", re.IGNORECASE)
+_SILENT_STATUS: Final = re.compile(rf"(?:\b(?:{_OF_STATUS}|{_OF_SILENCE})\b|[\W\d_])*", re.IGNORECASE)
 _STATUS_LENGTH: Final = 80
 _TAG: Final = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>]*)?/?>")
 _TAGGED_NUMBER: Final = re.compile(r"<([A-Za-z_][\w.-]*)>\s*-?\d+\s*</\1>")
@@ -154,7 +158,9 @@ def is_wordless(text: str) -> bool:
 
 def is_silent(text: str) -> bool:
     """Whether a program's status is told, and that there was no output."""
-    return len(text) <= 2 * _STATUS_LENGTH and is_wordless(_SILENT.sub(" ", text))
+    if len(text) > 2 * _STATUS_LENGTH or ("<" not in text and _SILENT_STATUS.fullmatch(text) is None):
+        return False
+    return is_wordless(_SILENT.sub(" ", text))
 
 
 def finds_nothing(text: str) -> bool:
@@ -182,7 +188,7 @@ def read_answer(text: str, refusals: Literal["standard", "none"] | tuple[str, ..
         lower = _ASIDE.sub("", lower).strip() or lower
     if "/" in lower or "." in lower or ":\\" in lower or "test" in lower:
         lower = _without_names(lower)
-    words = set(_WORD.findall(lower))
+    words = _words_of(lower)
     failure = _says_no(lower, words)
     if refusals == "standard":
         return Answer(failure, _says_yes(lower, words) if not failure else _counts_both(lower))
@@ -247,6 +253,16 @@ def _without_names(lower: str) -> str:
     return " ".join(parts)
 
 
+def _words_of(lower: str) -> set[str]:
+    """What `_WORD` finds in a text, which is split in a fraction of the time."""
+    words = set(lower.encode("utf-8", "surrogatepass").translate(_LETTERS).decode().split())
+    if "'" in lower:
+        for word in [one for one in words if "'" in one]:
+            words.discard(word)
+            words.update(_WORD.findall(word))
+    return words
+
+
 def _says(lower: str, searches: _Searches) -> bool:
     """Whether one of some patterns is in the text."""
     return any(word in lower and search(lower) is not None for word, search in searches)
@@ -260,7 +276,7 @@ def _says_no(lower: str, words: set[str]) -> bool:
     without = _NO_FAILURE.sub(" ", lower)
     if without == lower:
         return True
-    words = set(_WORD.findall(without))
+    words = _words_of(without)
     return _has(without, words, _REFUSING, _REFUSING_PHRASES) or _names_error(words)
 
 
@@ -268,7 +284,7 @@ def _says_yes(lower: str, words: set[str]) -> bool:
     if "nothing" in words:
         return False
     if _GENERAL_HINTS.intersection(words):
-        words = set(_WORD.findall(_GENERAL.sub("", lower)))
+        words = _words_of(_GENERAL.sub("", lower))
     return _has(lower, words, _APPROVING, _APPROVING_PHRASES) or _COUNTED.fullmatch(lower.strip()) is not None
 
 
