@@ -64,16 +64,21 @@ CONTENT = [
 ]  # fmt: skip
 
 
+LONG = "all is well\n" * 50
+
+
 @pytest.mark.parametrize(("text", "masked"), VOLATILE)
 def test_volatile_parts(text: str, masked: str) -> None:
     """Moments, durations after their words, numbers that a system gives out, random names."""
     assert mask(text, "standard") == masked.replace("·", MASK)
+    assert mask(LONG + text, "standard") == LONG + masked.replace("·", MASK)
 
 
 @pytest.mark.parametrize("text", CONTENT)
 def test_content(text: str) -> None:
     """Percent, counts, versions, money, plain dates, sizes: a number is masked for its place, never for being one."""
     assert mask(text, "standard") == text
+    assert mask(LONG + text, "standard") == LONG + text
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ _SHAPES: Final = (
         "-",
         r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-",
     ),
-    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", "x", r"0x[0-9a-f]{6}"),
+    _shape(r"0x(?<!\w0x)[0-9a-fA-F]{6,}\b", "0x", r"0x[0-9a-f]{6}"),
     # A date with a time of day, with its zone: the forms of `date` and of web server logs, then ISO 8601.
     _shape(
         rf"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?(?:\d{{1,2}}[ /-])?"
@@ -136,8 +136,8 @@ _SHAPES: Final = (
     _shape(r"\b(?:In|Out) ?\[\d+\]", "[", r"\[\d(?:(?<=in\[\d)|(?<=in \[\d)|(?<=out\[\d)|(?<=out \[\d))"),
     _shape(r"\bref=\w*\d\w*", "ref=", r"ref=\w*\d"),  # of an element, as browsers' snapshots number them
     # Of an element, as accessibility trees and lists of what can be clicked number them: "[2496] link 'Next'".
-    _shape(rf"(?m)^[\t ]*\[[a-z]?\d+\](?= (?:[A-Za-z]+ ['\"]|{_ROLE}$))", "]", r"\[[a-z]?\d+\] [a-z]+"),
-    _shape(r"\[[a-z]?\d+\](?=<[a-z])", "<", r"\[[a-z]?\d+\]<[a-z]"),
+    _shape(rf"(?m)^[\t ]*\[[a-z]?\d+\](?= (?:[A-Za-z]+ ['\"]|{_ROLE}$))", "] ", r"\[[a-z]?\d+\] [a-z]+"),
+    _shape(r"\[[a-z]?\d+\](?=<[a-z])", "]<", r"\[[a-z]?\d+\]<[a-z]"),
     # What a harness says of the agent's budget: "14,692 / 200K tokens used (7%)", "you have 12 steps left". Whose steps
     # they are must be said: a job's are progress.
     _shape(
@@ -149,7 +149,7 @@ _SHAPES: Final = (
     _shape(r"(?i:\bcurrent step: ?\d+ ?(?:/ ?\d+)?)", "current step", r"step: ?\d"),
     _shape(
         r"(?i:\b(?:turns|tool calls|tokens) (?:left|remaining): ?\d+)",
-        ":",
+        ": ",
         r":(?:(?<=left:)|(?<=remaining:)) ?\d",
         ": ",
     ),
@@ -186,29 +186,39 @@ _SHAPES_OF_ERRORS: Final = (
 _RARE: Final = "/=<]xq:ky "
 """Characters that many texts lack: finding one, or none, takes a fraction of the time that a word takes."""
 
-_Words = dict[tuple[str, Callable[[str], object]], list[int]]
-"""Words with their hints, and the places of the shapes that have them."""
-_Groups = list[tuple[str, list[tuple[str, Callable[[str], object], list[int]]]]]
-"""The same by a character that stands in all words of a group."""
+_LONG: Final = 400
+"""Characters of a text in which a word of two takes longer to find than the pattern behind it."""
+
+_Words = list[tuple[str, Callable[[str], object], list[int]]]
+"""Words with their hints, and the places of the shapes that have both."""
+_Groups = list[tuple[str, _Words]]
+"""Words by a rare character that stands in all of them; the others by none."""
 
 
-def _groups(shapes: tuple[_Shape, ...]) -> _Groups:
-    words: _Words = {}
+def _groups(shapes: tuple[_Shape, ...], *, is_long: bool) -> _Groups:
+    places: dict[tuple[str, Callable[[str], object]], list[int]] = {}
     for place, shape in enumerate(shapes):
-        words.setdefault((shape.word, shape.hint), []).append(place)
-    found: dict[str, list[tuple[str, Callable[[str], object], list[int]]]] = {}
-    for (word, hint), places in words.items():
+        places.setdefault((shape.word, shape.hint), []).append(place)
+    found: dict[str, _Words] = {}
+    for (word, hint), here in places.items():
         rare = next((character for character in _RARE if character in word), "")
-        found.setdefault(rare, []).append((word, hint, places))
+        looked_for = rare if is_long and rare and len(word) == len("0x") else word
+        found.setdefault(rare, []).append((looked_for, hint, here))
     return list(found.items())
 
 
-_GROUPS: Final = _groups(_SHAPES)
-_GROUPS_OF_ERRORS: Final = _groups(_SHAPES_OF_ERRORS)
+_GROUPS: Final = _groups(_SHAPES, is_long=False)
+_GROUPS_OF_ERRORS: Final = _groups(_SHAPES_OF_ERRORS, is_long=False)
+_LONG_GROUPS: Final = _groups(_SHAPES, is_long=True)
+_LONG_GROUPS_OF_ERRORS: Final = _groups(_SHAPES_OF_ERRORS, is_long=True)
 
 
-def _hinted(lower: str, groups: _Groups) -> list[int]:
+def _hinted(lower: str, *, error: bool) -> list[int]:
     """The places of the shapes whose word and hint are in a text, in the order in which they are masked."""
+    if len(lower) > _LONG:
+        groups = _LONG_GROUPS_OF_ERRORS if error else _LONG_GROUPS
+    else:
+        groups = _GROUPS_OF_ERRORS if error else _GROUPS
     found: list[int] = []
     for rare, words in groups:
         if rare in lower:
@@ -246,7 +256,7 @@ def may_be_volatile(text: str, rules: Literal["standard", "none"] | tuple[str, .
     """Whether `mask` may change ``text``, or any text in the data whose JSON it is; False is certain."""
     if rules != "standard":
         return rules != "none"
-    return bool(_hinted(text.lower(), _GROUPS_OF_ERRORS if error else _GROUPS))
+    return bool(_hinted(text.lower(), error=error))
 
 
 def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, error: bool = False) -> str:
@@ -260,7 +270,7 @@ def mask(text: str, rules: Literal["standard", "none"] | tuple[str, ...], *, err
     if rules != "standard":
         return _in_pieces(_declared(rules), text) if rules else text
     lower = text.lower()
-    for place in _hinted(lower, _GROUPS_OF_ERRORS if error else _GROUPS):
+    for place in _hinted(lower, error=error):
         shape = _SHAPES_OF_ERRORS[place]
         if shape.second(lower):
             text = shape.pattern.sub(MASK, text)
