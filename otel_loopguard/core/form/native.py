@@ -95,7 +95,7 @@ def _read_text(source: str) -> Read | None:
 def may_shorten(read: Read) -> bool:
     """Whether there may be nulls to drop or texts to trim in a document; False is certain."""
     text = read[2]
-    return "null" in text or "\\" in text or ' "' in text or '" ' in text
+    return "null" in text or "\\" in text or (" " in text and (' "' in text or '" ' in text))
 
 
 def native_write(data: object) -> Read | None:
