@@ -98,13 +98,13 @@ def words_of(data: object) -> list[str]:
     text = " ".join(said)
     if len(text) > _LONGEST_TEXT:
         text = " ".join(_beginnings(leaves(data)))
-    words = ascii_words(text, WORD_LIMIT) if text.isascii() else _WORD.findall(text.casefold())
+    words = ascii_words(text) if text.isascii() else _WORD.findall(text.casefold())
     return list(dict.fromkeys(words[:WORD_LIMIT]))
 
 
-def ascii_words(text: str, most: int = -1) -> list[str]:
-    """The words of a text of ASCII, case folded; past the first ``most`` of them comes the rest in one."""
-    return text.encode().translate(_FOLDED).decode().split(None, most)
+def ascii_words(text: str) -> list[str]:
+    """The words of a text of ASCII, case folded."""
+    return text.encode().translate(_FOLDED).decode().split()
 
 
 def _beginnings(scalars: Iterable[object]) -> Iterator[str]:

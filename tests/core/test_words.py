@@ -211,9 +211,7 @@ def test_other_things_in_one_form(sketches: list[tuple[int, ...]], anew: bool) -
     assert asks_anew(sketches) is anew
 
 
-@given(text=st.text(st.characters(max_codepoint=127)), most=st.integers(1, 4))
-def test_all_words_of_ascii(text: str, most: int) -> None:
+@given(text=st.text(st.characters(max_codepoint=127)))
+def test_all_words_of_ascii(text: str) -> None:
     """They are the letters and digits that a pattern finds, case folded."""
-    words = [word.casefold() for word in re.findall(r"[^\W_]+", text)]
-    assert ascii_words(text) == words
-    assert ascii_words(text, most)[:most] == words[:most]
+    assert ascii_words(text) == [word.casefold() for word in re.findall(r"[^\W_]+", text)]

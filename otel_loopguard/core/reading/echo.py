@@ -123,7 +123,7 @@ def _without_lines(text: str, values: list[str]) -> str:
 def _without_words(text: str, values: list[str]) -> str:
     own: set[str] = set()
     for value in values:
-        words = ascii_words(value, _MOST_WORDS) if value.isascii() else _WORD.findall(value)
+        words = ascii_words(value) if value.isascii() else _WORD.findall(value)
         own.update([word.casefold() for word in words[:_MOST_WORDS] if len(word) >= _SHORTEST])
     folded = text.casefold()
     if not any(word in folded for word in own):  # most answers: to look at every word takes many times longer
