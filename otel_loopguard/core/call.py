@@ -8,7 +8,7 @@ time and read all over the judging.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from .compiled import mypyc_attr
 from .value import Value
@@ -52,10 +52,11 @@ ABSENT: Final = Absent()
 class ToolCall(Value):
     """A tool call before its result."""
 
-    __slots__ = (  # in the order of the constructor
+    names: ClassVar = (
         "tool", "fingerprint", "key_id", "unknown", "group", "idempotency", "words", "word_count", "bare",
         "payload", "thought", "call_id", "turn", "scope", "user_message", "handoff_to", "start_ns",
     )  # fmt: skip
+    __slots__ = names
 
     def __init__(
         self,
@@ -126,11 +127,12 @@ class ToolCall(Value):
 class Outcome(Value):
     """What came back, without content."""
 
-    __slots__ = (  # in the order of the constructor
+    names: ClassVar = (
         "kind", "fingerprint", "error_type", "category", "error", "shape", "refusal", "informative", "approval",
         "hitless", "tells", "moving", "said", "measure", "declared", "terminal", "items", "unseen", "state",
         "end_ns", "gist", "page", "counter", "beside",
     )  # fmt: skip
+    __slots__ = names
 
     def __init__(
         self,

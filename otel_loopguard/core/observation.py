@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from .call import OutcomeKind
 from .compiled import mypyc_attr
@@ -16,9 +16,10 @@ __all__ = ["Observation"]
 class Observation(Value):
     """One recorded call, judged."""
 
-    __slots__ = (  # in the order of the constructor
+    names: ClassVar = (
         "sequence", "repeat", "consecutive", "progress", "outcome", "verdict", "findings", "nudges",
     )  # fmt: skip
+    __slots__ = names
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from otel_loopguard.core.call import Outcome, ToolCall
+from otel_loopguard.core.observation import Observation
 from otel_loopguard.core.value import Value, array_of, mapping_of, value_of
 
 CALL = ToolCall("look", "0" * 32, "k", words=(1, 2), word_count=2, turn="t", start_ns=5)
@@ -22,10 +23,10 @@ RECORDS = [
 OTHERS = {str: "other", bool: True, int: 99, tuple: (9,), type(None): "other"}
 
 
-@pytest.mark.parametrize("kind", [ToolCall, Outcome])
-def test_slots_stand_in_the_order_of_the_constructor(kind: type[Value]) -> None:
+@pytest.mark.parametrize("kind", [ToolCall, Outcome, Observation])
+def test_names_stand_in_the_order_of_the_constructor(kind: type[Value]) -> None:
     """Fields are handed over by place."""
-    assert list(inspect.signature(kind).parameters) == list(kind.__slots__)
+    assert list(inspect.signature(kind).parameters) == list(kind.names)
 
 
 @pytest.mark.parametrize("one", RECORDS, ids=repr)
@@ -37,7 +38,7 @@ def test_a_record_comes_back_from_bytes(one: Value, hook: object) -> None:
     assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301 - our own bytes
 
 
-@pytest.mark.parametrize("name", ToolCall.__slots__)
+@pytest.mark.parametrize("name", ToolCall.names)
 def test_a_call_differs_by_each_field(name: str) -> None:
     """One that is changed is another one, and the first stays as it was."""
     before = CALL.fields()
