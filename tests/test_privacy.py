@@ -119,7 +119,7 @@ def test_what_stays(recordings: Iterable[Path]) -> None:
         flight = flown(recording)
         flight.process.exporter.clear()
         process = flight.process
-        for text in held_texts(process.live, process.processor._witness, process.processor._editor):
+        for text in held_texts(process.live, process.processor._watch):
             assert flight.canary not in text, recording.stem
 
 

@@ -33,7 +33,7 @@ calls(2)
 holding, release = threading.Event(), threading.Event()
 
 def hold():
-    with process.live._lock, process.processor._witness._lock, process.live.counters._lock:
+    with process.live._lock, process.processor._watch.witness._lock, process.live.counters._lock:
         holding.set()
         release.wait()
 

@@ -131,6 +131,37 @@ def test_a_second_end_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert len(process.tools) == 1
 
 
+@pytest.mark.parametrize("arguments", [(), (2_000,)])
+def test_an_end_that_somebody_kept_may_be_called_again(
+    arguments: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What stood in the place of `end` raises nothing once the span has ended; the SDK answers as ever."""
+    process = Process()
+    with process.tool(arguments=CANARY) as span:
+        kept = span.end
+    kept(*arguments)
+    assert "ended span" in caplog.text
+    assert process.live.counters.total(names.TOOL_CALLS) == 1
+    assert len(process.tools) == 1
+
+
+@pytest.mark.parametrize("end_time", [2_000.5, "2000"])
+def test_an_end_time_that_is_none_changes_no_redaction(end_time: int) -> None:
+    """Some hosts hand over seconds or texts: the span leaves as they say, without content and with its names."""
+    process = Process(edge=Edge)
+    span = process.tracer.start_span(
+        "execute_tool search",
+        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
+                    "gen_ai.tool.call.arguments": CANARY, "mine": "kept"},
+    )  # fmt: skip
+    span.end(end_time)
+    (exported,) = process.tools
+    assert exported.end_time == end_time
+    assert exported.attributes is not None
+    assert exported.attributes["gen_ai.tool.call.arguments"] == "[REDACTED]"
+    assert exported.attributes["mine"] == "kept"
+
+
 def test_an_end_put_on_the_instance_before_ours_is_called() -> None:
     """Another library that took the place of `end` before us still gets its turn."""
     calls: list[int | None] = []
@@ -225,7 +256,7 @@ def test_spans_that_never_end_are_not_kept() -> None:
 def test_open_spans_are_bounded() -> None:
     """Beyond the bound the oldest spans are forgotten, which is counted; they are redacted at their end as ever."""
     process = Process()
-    spans = process.processor._spans
+    spans = process.processor._watch.spans
     spans.limit = 16
     held = [process.tool(arguments=CANARY) for _ in range(40)]
     for one in held:
@@ -248,7 +279,7 @@ def failing(*_: object, **__: object) -> object:
 @pytest.mark.parametrize(
     ("place", "name"),
     [
-        ("otel_loopguard.otel.processor", "read"),
+        ("watch", "read"),
         ("otel_loopguard.otel.spans", "Record"),
         ("otel_loopguard.otel.witness", "place"),
         ("otel_loopguard.otel.editor", "redaction"),
@@ -263,7 +294,10 @@ def test_our_errors_stay_ours(
 ) -> None:
     """Whatever fails in us: the host's exception passes, the span leaves without what it held, and we count it."""
     process = Process(edge=Edge)
-    monkeypatch.setattr(f"{place}.{name}", failing)
+    if place == "watch":  # which takes it as an argument
+        monkeypatch.setattr(process.processor._watch, name, failing)
+    else:
+        monkeypatch.setattr(f"{place}.{name}", failing)
     for _ in range(2):
         with pytest.raises(KeyError, match="canary-5f1e"), process.tool(arguments=CANARY, result="canary-5f1e"):
             raise KeyError("canary-5f1e")
@@ -291,7 +325,7 @@ def test_a_span_that_cannot_even_be_emptied_does_not_leave(monkeypatch: pytest.M
 def test_starting_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     """A span starts even where we cannot take its `end`."""
     process = Process(edge=Edge)
-    monkeypatch.setattr("otel_loopguard.otel.processor.partial", failing)
+    monkeypatch.setattr("otel_loopguard.otel.watch.get_current", failing)
     with process.agent():
         process.call()
     assert len(process.spans) == 2
