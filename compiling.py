@@ -57,9 +57,8 @@ INTERPRETED = frozenset(
         "core/referable.py",  # what makes weak references possible
         "live/edge.py",  # logs
         "core/policy.py",  # frozen values that are copied and pickled
-        "live/live.py",  # held weakly, as the next ones: a compiled class that can be crashes when it is freed
+        "live/hold.py",  # held weakly, as the next one: a compiled class that can be crashes when it is freed
         "live/outlet.py",
-        "live/recorder.py",
         "otel/processor.py",  # a public class that others extend
         "otel/editor.py",  # decides when something fails: faults are put into it by the tests
     ]

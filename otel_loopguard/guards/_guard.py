@@ -89,8 +89,8 @@ class Guard(Ended):
         require_choices(mode=mode, refusals=refusals, attributes=attributes, **parts)
         self._settings = Settings.read(os.environ) if settings is None else settings
         self._mode: Mode | None = self._settings.mode or mode
-        self._live = shared(self._settings, self._sources) if live is None else live
-        enlist(self._live)
+        self._hold = shared(self._settings, self._sources) if live is None else enlist(live)
+        self._live = self._hold.item
         self._edge = self._live.edge
         self._refusals = refusals
         self._speech = Speech(words or Words(), self._live, require_texts("tools", tools))

@@ -12,6 +12,7 @@ from typing import Final
 from weakref import WeakKeyDictionary, WeakMethod
 
 from otel_loopguard.core.policy import ToolPolicy
+from otel_loopguard.core.referable import Referable
 from otel_loopguard.live import Guarded, Live
 
 from ._answer import Call, Twin
@@ -31,7 +32,7 @@ _DISPATCHED_WITHIN_NS: Final = 1_000_000_000
 _Whose = tuple[str, str, str]
 """Run, agent, scope."""
 
-_all: Final[WeakKeyDictionary[Live, InFlight]] = WeakKeyDictionary()
+_all: Final[WeakKeyDictionary[Referable, InFlight]] = WeakKeyDictionary()
 _making: Final = threading.Lock()
 
 
@@ -140,9 +141,9 @@ class InFlight:
 def in_flight_of(live: Live) -> InFlight:
     """The one of all guards that count in the same runs."""
     with _making:
-        found = _all.get(live)
+        found = _all.get(live.token)
         if found is None:
-            found = _all[live] = InFlight()
+            found = _all[live.token] = InFlight()
         return found
 
 

@@ -31,7 +31,8 @@ _NO_CALL: Final = ToolCall("", None, "")
 class Live(Recorder):
     """What this process knows of its runs.
 
-    Thread-safe and fork-safe: a forked child starts with no runs, nought in every counter and a process id of its own.
+    Thread-safe and, once it is enlisted, fork-safe: a forked child starts with no runs, nought in every counter and a
+    process id of its own.
     """
 
     # Calls --------------------------------------------------------------------------------------------------------

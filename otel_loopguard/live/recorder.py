@@ -5,9 +5,7 @@ Not what others may ask: that is `Live`. Nothing that is not ours is called whil
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import ChainMap
 from collections.abc import Callable
 from time import monotonic_ns, time_ns
@@ -46,7 +44,7 @@ _HAPPENED: Final = frozenset(["ok", "empty", "noop"])
 _NEW: Final = frozenset(["", "advanced"])
 
 
-class Recorder(Referable):
+class Recorder:
     """The lock, what it protects, and the steps that are taken while it is held."""
 
     def __init__(
@@ -60,10 +58,9 @@ class Recorder(Referable):
         self._max_runs = max_runs
         self._by_run = sources.key_scope == _BY_RUN
         self._rules = Rules(sources, clock())
+        self.token: Final = Referable()
+        """Stands for this object with those who must not keep it alive."""
         self._start()
-        if hasattr(os, "register_at_fork"):
-            held = weakref.ref(self)
-            os.register_at_fork(after_in_child=lambda: _restart(held()))
 
     def _start(self) -> None:
         # Reentrant: a finaliser that ends a span may run on this thread at any allocation below.
@@ -75,7 +72,8 @@ class Recorder(Referable):
         self.has_findings = False
         """Whether any run has one: what follows a finding need not be looked at before."""
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Start with no runs and fresh locks: what a forked child does."""
         self._start()
         self.counters.reset()
 
@@ -253,8 +251,3 @@ def _unseen(taken: Taken) -> dict[str, str]:
     if taken.outcome.kind != "ours" or taken.span_id or taken.decided is None:
         return {}
     return {names.OUTCOME: "ours", names.VERDICT: verdict_of(taken.decided)}
-
-
-def _restart(recorder: Recorder | None) -> None:
-    if recorder is not None:
-        recorder._restart()  # noqa: SLF001 - a part of it

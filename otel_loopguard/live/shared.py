@@ -20,6 +20,7 @@ from otel_loopguard.emit import Counters
 
 from .context import given_in, speak
 from .edge import Edge
+from .hold import Hold
 from .live import Live
 from .outlet import Outlet
 from .rules import Sources
@@ -40,8 +41,8 @@ NO_KEY: Final = "no key is set"
 Tell = Callable[[str], None]
 """Takes one sentence about a key or a policy."""
 
-_all: Final[WeakSet[Live]] = WeakSet()
-_shared: Final[WeakValueDictionary[Hashable, Live]] = WeakValueDictionary()
+_all: Final[WeakSet[Hold[Live]]] = WeakSet()
+_shared: Final[WeakValueDictionary[Hashable, Hold[Live]]] = WeakValueDictionary()
 _outlets: Final[WeakValueDictionary[Hashable, Outlet]] = WeakValueDictionary()
 
 _logger = logging.getLogger("otel_loopguard")
@@ -53,14 +54,15 @@ def shared(
     *,
     logger_provider: object = None,
     meter_provider: object = None,
-) -> Live:
+) -> Hold[Live]:
     """The one `Live` of the process for some settings and providers (None: the global ones); made where there is none.
 
-    ``sources`` makes the sources of policy and keys, which have something to tell.
+    It is enlisted as long as somebody keeps what is returned. ``sources`` makes the sources of policy and keys, which
+    have something to tell.
     """
     ways = (id(logger_provider), id(meter_provider))
-    live = _shared.get((settings, ways))
-    if live is None:
+    hold = _shared.get((settings, ways))
+    if hold is None:
         # One outlet for all settings: a second set of instruments would count into the same names.
         outlet = _outlets.get(ways)
         if outlet is None:
@@ -69,8 +71,8 @@ def shared(
             outlet = _outlets.setdefault(ways, outlet)
         for warning in settings.warnings:
             outlet.edge.warn(warning, "%s", warning)
-        live = _shared.setdefault((settings, ways), Live(sources(_teller(outlet)), outlet))
-    return live
+        hold = _shared.setdefault((settings, ways), enlist(Live(sources(_teller(outlet)), outlet)))
+    return hold
 
 
 def _teller(outlet: Outlet) -> Tell:
@@ -87,9 +89,16 @@ def _teller(outlet: Outlet) -> Tell:
     return tell
 
 
-def enlist(live: Live) -> None:
-    """Let the application's words reach a `Live`."""
-    _all.add(live)
+def enlist(live: Live) -> Hold[Live]:
+    """Let the application's words and forks reach a `Live`, as long as somebody keeps what is returned."""
+    hold = Hold(live)
+    hold.after_fork(Live.restart)
+    _all.add(hold)
+    return hold
+
+
+def _enlisted() -> list[Live]:
+    return list({id(hold.item): hold.item for hold in list(_all)}.values())
 
 
 def user_message(agent: str | None = None) -> None:
@@ -100,7 +109,7 @@ def user_message(agent: str | None = None) -> None:
     """
     run_id, trace_id = _here()
     agent = bounded(agent or "")
-    is_known = [live.user_message(run_id, trace_id, agent) for live in list(_all)]
+    is_known = [live.user_message(run_id, trace_id, agent) for live in _enlisted()]
     if not run_id and not any(is_known):
         speak(agent)
 
@@ -118,7 +127,7 @@ def finish(reason: str = "", *, run_id: object = None) -> None:
     named, trace_id = _here()
     named = bounded(str(run_id)) if run_id else named
     span = trace.get_current_span().get_span_context()
-    for live in list(_all):
+    for live in _enlisted():
         live.finish(named, trace_id, reason, span if span.is_valid else None)
 
 

@@ -56,15 +56,16 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """
         self._settings = Settings.read(os.environ) if settings is None else settings
         if live is None:
-            live = shared(
+            self._hold = shared(
                 self._settings,
                 partial(_sources, self._settings),
                 logger_provider=logger_provider,
                 meter_provider=meter_provider,
             )
-        self._live = live
-        enlist(self._live)
-        self._watch = Watch(self._live, self._settings, self)
+        else:
+            self._hold = enlist(live)
+        self._live = self._hold.item
+        self._watch = Watch(self._live, self._settings, ref(self))
         if self._settings.baggage == "on":
             start_sending(_place_in)
         if hasattr(os, "register_at_fork"):
@@ -75,7 +76,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def of(cls, span: object) -> LoopGuardSpanProcessor | None:
         """The processor that watches an open span."""
         end = getattr(span, "end", None)
-        owner = end.watch.owner if isinstance(end, End) else None
+        owner = end.watch.owner() if isinstance(end, End) else None
         return owner if isinstance(owner, cls) else None
 
     @property

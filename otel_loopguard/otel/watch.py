@@ -47,9 +47,9 @@ class End:
 class Watch:
     """The spans of the providers that one processor was added to."""
 
-    def __init__(self, live: Live, settings: Settings, owner: object) -> None:
+    def __init__(self, live: Live, settings: Settings, owner: Callable[[], object]) -> None:
         self.owner = owner
-        """The processor."""
+        """Gives the processor, which has this."""
         self._live = live
         self._edge = live.edge
         self.witness = Witness(live)

@@ -12,7 +12,6 @@ from otel_loopguard.core import results
 from otel_loopguard.core.policy_file.text import parse_policy
 from otel_loopguard.guards import Allow, Call, Guard, Nudge, Refuse, _ended
 from otel_loopguard.guards._in_flight import InFlight
-from otel_loopguard.live import Live
 
 pytest.register_assert_rewrite("tests.guards.conformance")
 
@@ -68,6 +67,16 @@ class DispatchesFirst(Guard):
         """Whatever the answer is, the call has been dispatched already."""
         super().before(tool, arguments, **more)  # type: ignore[arg-type]
         return Allow(Call(tool, arguments, None, None))
+
+
+class NeverInDoubt(Guard):
+    """Forgets that the telemetry of a run told two stories."""
+
+    def before(self, tool: str, arguments: object, **more: object) -> Allow | Nudge | Refuse:
+        """Judge the call as if all of them were to be trusted."""
+        for run in self._live._ledger._runs.values():
+            run.doubts.clear()
+        return super().before(tool, arguments, **more)  # type: ignore[arg-type]
 
 
 def failing(driver: Driver, make: Callable[..., Guard] = Guard) -> set[str]:
@@ -127,10 +136,9 @@ def test_the_suite_sees_sub_agents_that_are_taken_for_one(monkeypatch: pytest.Mo
     assert failing(load("functions.Functions")) == {"fresh_sub_agents_begin_anew"}
 
 
-def test_the_suite_sees_enforcement_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suite_sees_enforcement_in_doubt() -> None:
     """A guard that goes on refusing where telemetry tells two stories is found out."""
-    monkeypatch.setattr(Live, "doubt", lambda *_: None)
-    assert failing(load("functions.Functions")) == {"doubt_turns_enforcement_off"}
+    assert failing(load("functions.Functions"), NeverInDoubt) == {"doubt_turns_enforcement_off"}
 
 
 def test_the_suite_passes_a_guard_that_works() -> None:

@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otel_loopguard import names
 from otel_loopguard.config import Settings
 from otel_loopguard.live import Edge
+from otel_loopguard.live.context import Spoken, spoken
 from otel_loopguard.otel import LoopGuardSpanProcessor
 from tests.support.process import Process
 
@@ -435,17 +436,17 @@ def test_generators() -> None:
     assert process.written("gen_ai.tool.call.arguments") == ["[REDACTED]"] * 2
 
 
-def test_a_span_that_ends_inside_our_own_bookkeeping() -> None:
+def test_a_span_that_ends_inside_our_own_bookkeeping(monkeypatch: pytest.MonkeyPatch) -> None:
     """A finaliser that ends a tool span while we hold our lock neither hangs nor corrupts: its call is dropped."""
     process = Process()
-    record = process.live._record
+    abandoned = ["inside"]
 
-    def recording(taken: object) -> object:
-        if process.live.counters.total(names.TOOL_CALLS) == 0:
-            process.call("inside", CANARY)
-        return record(taken)
+    def collecting() -> Spoken:
+        while abandoned:
+            process.call(abandoned.pop(), CANARY)
+        return spoken()
 
-    process.live._record = recording  # type: ignore[method-assign]
+    monkeypatch.setattr("otel_loopguard.live.recorder.spoken", collecting)
     process.call("outside", CANARY)
     assert [span.name for span in process.tools] == ["execute_tool inside", "execute_tool outside"]
     assert process.written(names.SEQUENCE) == [None, 1]
