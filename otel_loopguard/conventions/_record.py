@@ -9,52 +9,91 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
-
-import msgspec
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 from otel_loopguard.core.call import ABSENT, Absent
+
+from ._role import Role
 
 __all__ = ["ABSENT", "Absent", "ContentKeys", "Convention", "Event", "Marks", "RawCall", "Record", "Role"]
 
 
-class Event(msgspec.Struct, frozen=True):
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+class Event:
     """One span event."""
 
-    name: str
-    attributes: Mapping[str, object]
+    def __init__(self, name: str, attributes: Mapping[str, object]) -> None:
+        self.name: Final = name
+        self.attributes: Final = attributes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and (self.name, self.attributes) == (other.name, other.attributes)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __repr__(self) -> str:
         return f"Event(name={self.name!r})"
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record:
     """One span or log record, in plain values: attribute values as Python scalars, lists and dicts."""
 
-    signal: Literal["span", "log"]
-    name: str
-    """The span's name, or the log record's event name."""
-    attributes: Mapping[str, object]
-    events: Sequence[Event] = ()
-    resource: Mapping[str, object] = msgspec.field(default_factory=dict)
-    scope: str = ""
-    """Name of the instrumentation scope."""
-    kind: Literal["", "internal", "server", "client", "producer", "consumer"] = ""
-    trace_id: str = ""
-    """32 lowercase hex digits, or empty."""
-    span_id: str = ""
-    parent_span_id: str = ""
-    start_ns: int | None = None
-    end_ns: int | None = None
-    """Unix time in nanoseconds; None where the span had not ended (or for logs)."""
-    error: bool = False
-    """The span's status is ERROR."""
-    status_message: str = ""
-    """Content: an error text."""
-    body: object = ABSENT
-    """Content: a log record's body."""
-    length_limit: int | None = None
-    """The attribute value length limit in force where known: a text that long may have been cut."""
+    def __init__(
+        self,
+        signal: Literal["span", "log"],
+        name: str,
+        attributes: Mapping[str, object],
+        events: Sequence[Event] = (),
+        resource: Mapping[str, object] = _NOTHING,
+        scope: str = "",
+        kind: Literal["", "internal", "server", "client", "producer", "consumer"] = "",
+        trace_id: str = "",
+        span_id: str = "",
+        parent_span_id: str = "",
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        error: bool = False,
+        status_message: str = "",
+        body: object = ABSENT,
+        length_limit: int | None = None,
+    ) -> None:
+        self.signal: Final = signal
+        self.name: Final = name
+        """The span's name, or the log record's event name."""
+        self.attributes: Final = attributes
+        self.events: Final = events
+        self.resource: Final = resource
+        self.scope: Final = scope
+        """Name of the instrumentation scope."""
+        self.kind: Final = kind
+        self.trace_id: Final = trace_id
+        """32 lowercase hex digits, or empty."""
+        self.span_id: Final = span_id
+        self.parent_span_id: Final = parent_span_id
+        self.start_ns: Final = start_ns
+        self.end_ns: Final = end_ns
+        """Unix time in nanoseconds; None where the span had not ended (or for logs)."""
+        self.error: Final = error
+        """The span's status is ERROR."""
+        self.status_message: Final = status_message
+        """Content: an error text."""
+        self.body: Final = body
+        """Content: a log record's body."""
+        self.length_limit: Final = length_limit
+        """The attribute value length limit in force where known: a text that long may have been cut."""
+
+    def changed(self, **changes: Any) -> Record:  # noqa: ANN401 - as its fields
+        """The same with other values in some fields."""
+        return Record(**{field: changes.get(field, getattr(self, field)) for field in _RECORD})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and all(getattr(self, field) == getattr(other, field) for field in _RECORD)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.trace_id, self.span_id))
 
     def __repr__(self) -> str:
         return f"Record(signal={self.signal!r}, trace_id={self.trace_id!r}, span_id={self.span_id!r})"
@@ -84,50 +123,71 @@ class Marks:
     """The marks came by a log event about a call: it is no record of the call's arguments, result or end."""
 
 
-class RawCall(msgspec.Struct, frozen=True):
+class RawCall:
     """One tool call as an instrumentation wrote it, decoded, with content."""
 
-    family: str
-    """Name of the convention that read it."""
-    tool: str
-    arguments: object = ABSENT
-    """Decoded, envelope removed: any JSON-like value; text that is not JSON stays text."""
-    truncated: bool = False
-    """The instrumentation or a limit cut the arguments: they must not be compared."""
-    result: object = ABSENT
-    call_id: str | None = None
-    agent: str | None = None
-    run_id: str | None = None
-    """`loopguard.run.id`, where the record itself carries it."""
-    agent_call_id: str | None = None
-    """The instrumentation's own id of one run of the agent: `gen_ai.agent.call.id`."""
-    conversation_id: str | None = None
-    """`gen_ai.conversation.id`, `session.id` or the family's session key."""
-    channel_id: str | None = None
-    """A transport's session (`mcp.session.id`): groups calls only where nothing else does."""
-    prompt_id: str | None = None
-    """The user message that the call works on: another id in a conversation is another message."""
-    turn: str | int | None = None
-    is_error: bool = False
-    error_type: str | None = None
-    error_message: str | None = None
-    handoff_to: str | None = None
-    user_message: bool = False
-    marks: Marks | None = None
+    def __init__(
+        self,
+        family: str,
+        tool: str,
+        arguments: object = ABSENT,
+        truncated: bool = False,
+        result: object = ABSENT,
+        call_id: str | None = None,
+        agent: str | None = None,
+        run_id: str | None = None,
+        agent_call_id: str | None = None,
+        conversation_id: str | None = None,
+        channel_id: str | None = None,
+        prompt_id: str | None = None,
+        turn: str | int | None = None,
+        is_error: bool = False,
+        error_type: str | None = None,
+        error_message: str | None = None,
+        handoff_to: str | None = None,
+        user_message: bool = False,
+        marks: Marks | None = None,
+    ) -> None:
+        self.family: Final = family
+        """Name of the convention that read it."""
+        self.tool: Final = tool
+        self.arguments: Final = arguments
+        """Decoded, envelope removed: any JSON-like value; text that is not JSON stays text."""
+        self.truncated: Final = truncated
+        """The instrumentation or a limit cut the arguments: they must not be compared."""
+        self.result: Final = result
+        self.call_id: Final = call_id
+        self.agent: Final = agent
+        self.run_id: Final = run_id
+        """`loopguard.run.id`, where the record itself carries it."""
+        self.agent_call_id: Final = agent_call_id
+        """The instrumentation's own id of one run of the agent: `gen_ai.agent.call.id`."""
+        self.conversation_id: Final = conversation_id
+        """`gen_ai.conversation.id`, `session.id` or the family's session key."""
+        self.channel_id: Final = channel_id
+        """A transport's session (`mcp.session.id`): groups calls only where nothing else does."""
+        self.prompt_id: Final = prompt_id
+        """The user message that the call works on: another id in a conversation is another message."""
+        self.turn: Final = turn
+        self.is_error: Final = is_error
+        self.error_type: Final = error_type
+        self.error_message: Final = error_message
+        self.handoff_to: Final = handoff_to
+        self.user_message: Final = user_message
+        self.marks: Final = marks
+
+    def changed(self, **changes: Any) -> RawCall:  # noqa: ANN401 - as its fields
+        """The same with other values in some fields."""
+        return RawCall(**{field: changes.get(field, getattr(self, field)) for field in _RAWCALL})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RawCall) and all(getattr(self, field) == getattr(other, field) for field in _RAWCALL)
+
+    def __hash__(self) -> int:
+        return hash((self.family, self.tool, self.call_id))
 
     def __repr__(self) -> str:
         return f"RawCall(family={self.family!r}, tool={self.tool!r})"
-
-
-class Role(msgspec.Struct, frozen=True):
-    """What a record that is no tool call tells about the calls below or after it."""
-
-    kind: Literal["agent", "model", "step"]
-    """`step` is neither (a workflow, a chain, a cycle of an event loop): it may still name a run or a conversation."""
-    agent: str | None = None
-    run_id: str | None = None
-    agent_call_id: str | None = None
-    conversation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +226,14 @@ class Convention(Protocol):
     def role(self, record: Record) -> Role | None:
         """What a span that is no tool call says: whether an agent's or a model's, and whose. Never raises."""
         ...
+
+
+_RECORD: Final = (
+    "signal", "name", "attributes", "events", "resource", "scope", "kind", "trace_id", "span_id", "parent_span_id",
+    "start_ns", "end_ns", "error", "status_message", "body", "length_limit",
+)  # fmt: skip
+_RAWCALL: Final = (
+    "family", "tool", "arguments", "truncated", "result", "call_id", "agent", "run_id", "agent_call_id",
+    "conversation_id", "channel_id", "prompt_id", "turn", "is_error", "error_type", "error_message", "handoff_to",
+    "user_message", "marks",
+)  # fmt: skip

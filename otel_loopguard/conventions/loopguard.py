@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
-import msgspec
-
 from otel_loopguard import names as own
 from otel_loopguard.core.identifier import bounded
 
@@ -60,8 +58,7 @@ class Loopguard:
         turn = attributes.get(own.TURN)
         turn = bounded(turn) if isinstance(turn, str) else turn
         marks = _marks(record)
-        return msgspec.structs.replace(
-            call,
+        return call.changed(
             run_id=name_of(attributes.get(own.RUN_ID)) or call.run_id,
             turn=turn if isinstance(turn, int | str) and not isinstance(turn, bool) else call.turn,
             handoff_to=name_of(attributes.get(own.HANDOFF_AGENT)) or call.handoff_to,

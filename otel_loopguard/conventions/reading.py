@@ -87,9 +87,9 @@ def read(record: Record) -> RawCall | None:
     if call is None or call.tool in NOT_TOOLS or record.name in NOT_TOOLS:
         return None
     if not call.tool:
-        call = msgspec.structs.replace(call, tool=record.name)
+        call = call.changed(tool=record.name)
     if len(call.tool) > LONGEST:  # a record's name, or a name that a family puts together
-        call = msgspec.structs.replace(call, tool=bounded(call.tool))
+        call = call.changed(tool=bounded(call.tool))
     if call.marks is None and not _OVERLAY.markers.isdisjoint(record.attributes):
         return _OVERLAY.overlay(call, record)
     return call
@@ -136,7 +136,7 @@ def _filled(call: RawCall, other: RawCall) -> RawCall:
             value = getattr(other, field)
             if value:
                 changes[field] = value
-    return msgspec.structs.replace(call, **changes) if changes else call
+    return call.changed(**changes) if changes else call
 
 
 _FILLED: Final = (

@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager
 from time import time_ns
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import ABSENT, Absent
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.errors import LoopDetected
@@ -140,12 +138,12 @@ class Ended(Told):
         guarded, seen = call.guarded, call.seen
         if guarded is None or seen is None:
             return None
-        raw = msgspec.structs.replace(
-            seen.raw, result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
+        raw = seen.raw.changed(
+            result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
             error_message=error_message,
         )  # fmt: skip
         try:
-            return self._live.conclude(guarded, msgspec.structs.replace(seen, raw=raw, end_ns=time_ns()))
+            return self._live.conclude(guarded, seen.changed(raw=raw, end_ns=time_ns()))
         finally:  # only now the engine knows of it
             self._leave(call, has_failed=is_error or error_type is not None)
 

@@ -209,9 +209,10 @@ class Live(Recorder):
                 guarded.take_over(lane.answering)
             if guarded.call.user_message:
                 lane.answering = None
-            taken = guarded.taken = Taken(guarded.run, guarded.lane, guarded.lane.next_number(), guarded.call, outcome)
-            taken.turn, taken.decided = guarded.turn, guarded.decided
-            taken.trace_id, taken.span_id, taken.span = seen.trace_id, seen.span_id, seen.span
+            taken = guarded.taken = Taken(
+                guarded.run, guarded.lane, guarded.lane.next_number(), guarded.call, outcome, guarded.turn,
+                seen.trace_id, seen.span_id, seen.span, guarded.decided,
+            )  # fmt: skip
         if taken.observation is not None:
             return taken, None
         # A span without its result knows less than the guard, which is still to tell.

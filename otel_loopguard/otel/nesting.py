@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import ToolCall
 from otel_loopguard.live import Found, Live, Sighting, Taken
 
@@ -58,8 +56,8 @@ class Nesting:
                 return False
             if call.fingerprint is not None and theirs.fingerprint is not None:
                 # Layers name a tool in their own ways, and the name is part of the fingerprint: read under theirs.
-                renamed = msgspec.structs.replace(seen.raw, tool=theirs.tool)
-                call, _ = self._live.read(msgspec.structs.replace(seen, raw=renamed))
+                renamed = seen.raw.changed(tool=theirs.tool)
+                call, _ = self._live.read(seen.changed(raw=renamed))
         elif not same_id and None not in {call.call_id, theirs.call_id}:
             return False
         unknown = call.fingerprint is None or theirs.fingerprint is None or call.key_id != theirs.key_id

@@ -9,7 +9,6 @@ import threading
 from typing import Final
 from weakref import ReferenceType, ref
 
-import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan
@@ -67,7 +66,7 @@ class Witness:
         if is_known and where.turn is None:
             turn = self._own_turn(first, turn, call, record)
             if turn != seen.turn:
-                seen = msgspec.structs.replace(seen, turn=turn, turn_known=False)
+                seen = seen.changed(turn=turn, turn_known=False)
                 call = call.in_turn(turn)
         copy, found = self.nesting.copy_of(here, seen, call) if self.nesting.inner else (None, ())
         if copy is not None and (copy.observation is not None or call.fingerprint is None):

@@ -281,7 +281,7 @@ def failing(*_: object, **__: object) -> object:
     ("place", "name"),
     [
         ("watch", "read"),
-        ("otel_loopguard.otel.spans", "Record"),
+        ("opentelemetry.sdk.trace.ReadableSpan", "instrumentation_scope"),
         ("otel_loopguard.otel.witness", "place"),
         ("otel_loopguard.otel.editor", "redaction"),
         ("otel_loopguard.otel.editor", "annotation"),
@@ -298,7 +298,7 @@ def test_our_errors_stay_ours(
     if place == "watch":  # which takes it as an argument
         monkeypatch.setattr(process.processor._watch, name, failing)
     else:
-        monkeypatch.setattr(f"{place}.{name}", failing)
+        monkeypatch.setattr(f"{place}.{name}", property(failing) if name == "instrumentation_scope" else failing)
     for _ in range(2):
         with pytest.raises(KeyError, match="canary-5f1e"), process.tool(arguments=CANARY, result="canary-5f1e"):
             raise KeyError("canary-5f1e")

@@ -199,7 +199,7 @@ def test_findings_travel() -> None:
             },
         ),
     )
-    call = call_of(msgspec.structs.replace(span(**MARKED), events=events))
+    call = call_of(span(**MARKED).changed(events=events))
     assert (call.findings, call.findings_elsewhere) == ((("identical", "nudge"),), (("no_progress", "nudge", 2),))
 
 
@@ -244,7 +244,7 @@ def test_key_scopes_separate_services_and_runs() -> None:
     """Equal calls have equal fingerprints within the scope of the key and no further."""
 
     def printed(scope: str, service: str, run: str) -> str | None:
-        record = msgspec.structs.replace(span(**CONTENT, loopguard__run__id=run), resource={"service.name": service})
+        record = span(**CONTENT, loopguard__run__id=run).changed(resource={"service.name": service})
         return call_of(record, scope=scope).call.fingerprint
 
     assert printed("environment", "a", "1") == printed("environment", "b", "2")
@@ -273,7 +273,7 @@ def test_no_content_gets_through(shared: Path) -> None:
             held = dict(record.attributes)
             for name in CONTENT_KEYS.intersection(held):
                 held[name] = json.dumps({"secret": canary}) if str(held[name]).startswith("{") else f"{canary} text"
-            found = reader.read(msgspec.structs.replace(record, attributes=held, status_message=canary))
+            found = reader.read(record.changed(attributes=held, status_message=canary))
             assert found is not None
             read_calls += found.call is not None
             plain = msgspec.to_builtins(found, enc_hook=mapping_of)
