@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Final
+
+from otel_loopguard.core.compiled import mypyc_attr
 
 __all__ = ["Ids"]
 
 
-class Ids(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class Ids:
     """Ids as records hold them."""
 
-    trace_id: str
-    """32 lowercase hex digits."""
-    span_id: str
-    """16 lowercase hex digits, as the next one."""
-    parent_span_id: str
-    """Empty for a root."""
+    def __init__(self, trace_id: str, span_id: str, parent_span_id: str) -> None:
+        self.trace_id: Final = trace_id
+        """32 lowercase hex digits."""
+        self.span_id: Final = span_id
+        """16 lowercase hex digits, as the next one."""
+        self.parent_span_id: Final = parent_span_id
+        """Empty for a root."""

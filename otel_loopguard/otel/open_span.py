@@ -5,7 +5,7 @@ It keeps no span alive: one that nobody ends goes when its owner drops it.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 from weakref import ReferenceType, ref
 
 from opentelemetry.sdk.trace import ReadableSpan, Span
@@ -24,19 +24,29 @@ MAX_DEPTH: Final = 32
 """Ancestors looked at; agents do not nest deeper."""
 
 
-class Reading(NamedTuple):
+class Reading:
     """What an open span says it is, so far."""
 
-    size: int
-    """Attributes that it had when it was read."""
-    ancestor: Ancestor
-    is_boundary: bool = False
-    """It is an agent or a model: a call inside and a call outside are never one."""
-    tool: str = ""
-    """The tool that it calls; empty for anything else."""
-    call_id: str | None = None
-    is_marked: bool = False
-    """It carries an attribute of some family; one without may still become anything."""
+    def __init__(  # noqa: PLR0913 - what a span can say of itself
+        self,
+        size: int,
+        ancestor: Ancestor,
+        *,
+        is_boundary: bool = False,
+        tool: str = "",
+        call_id: str | None = None,
+        is_marked: bool = False,
+    ) -> None:
+        self.size: Final = size
+        """Attributes that it had when it was read."""
+        self.ancestor: Final = ancestor
+        self.is_boundary: Final = is_boundary
+        """It is an agent or a model: a call inside and a call outside are never one."""
+        self.tool: Final = tool
+        """The tool that it calls; empty for anything else."""
+        self.call_id: Final = call_id
+        self.is_marked: Final = is_marked
+        """It carries an attribute of some family; one without may still become anything."""
 
 
 class OpenSpan:
@@ -101,7 +111,7 @@ class OpenSpan:
             return Reading(size, Ancestor(self.ids.span_id), tool=call.tool, call_id=call.call_id, is_marked=True)
         told = role(record)
         is_boundary = told is not None and told.kind != "step"
-        return Reading(size, Ancestor(self.ids.span_id, told), is_boundary, is_marked=True)
+        return Reading(size, Ancestor(self.ids.span_id, told), is_boundary=is_boundary, is_marked=True)
 
 
 class View:
