@@ -60,7 +60,6 @@ INTERPRETED = frozenset(
         "live/hold.py",  # held weakly, as the next one: a compiled class that can be crashes when it is freed
         "live/outlet.py",
         "otel/processor.py",  # a public class that others extend
-        "otel/editor.py",  # decides when something fails: faults are put into it by the tests
     ]
 )
 """Modules of those folders that stay Python, and why. Those that define msgspec structs do, too: mypyc would make

@@ -21,6 +21,14 @@ from .annotation import Value, annotation, event_of
 
 __all__ = ["Editor"]
 
+# Variables to the compiler rather than constants: tests put faults in the place of each.
+_redaction = redaction
+_annotation = annotation
+_fit = rewrite.fit
+_rebuild_events = rewrite.rebuild_events
+_drop_status = rewrite.drop_status
+_strip = rewrite.strip
+
 
 class Editor:
     """Writes on spans under one set of settings; every method says whether the span may leave."""
@@ -48,7 +56,7 @@ class Editor:
             removal = self._removal(record, is_tool=False, is_incomplete=span.dropped_attributes > 0)
             if removal is NOTHING:
                 return True
-            written, _ = rewrite.fit(span, record.attributes, _listed(removal))
+            written, _ = _fit(span, record.attributes, _listed(removal))
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return self.strip(span)
@@ -58,7 +66,7 @@ class Editor:
         """Empty a span of which nothing is certain."""
         self._live.counters.add(names.DROPPED, ("content",))
         try:
-            rewrite.strip(span)
+            _strip(span)
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             self._live.counters.add(names.DROPPED, ("spans",))
@@ -72,7 +80,7 @@ class Editor:
         rewrite.force(span, removal, written)
 
     def _removal(self, record: Record, *, is_tool: bool, is_incomplete: bool = False) -> Redaction:
-        return redaction(
+        return _redaction(
             record,
             is_tool=is_tool,
             content=self._content,
@@ -89,8 +97,8 @@ class Editor:
                 written = _listed(removal)
             else:
                 version = self._live.policy_version
-                written = annotation(taken, raw, record.attributes, redacted=removal.keys, policy_version=version)
-            fitting, lost = rewrite.fit(span, record.attributes, written)
+                written = _annotation(taken, raw, record.attributes, redacted=removal.keys, policy_version=version)
+            fitting, lost = _fit(span, record.attributes, written)
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             return {}
@@ -103,7 +111,7 @@ class Editor:
             if removal.events is not None:
                 self._replace_events(span, removal.events)
             if removal.drop_status:
-                rewrite.drop_status(span)
+                _drop_status(span)
             if written or removal is not NOTHING:
                 rewrite.put(span, removal.attributes, written)
         except Exception as error:  # noqa: BLE001
@@ -113,7 +121,7 @@ class Editor:
 
     def _replace_events(self, span: Span, events: Sequence[Event]) -> None:
         try:
-            rewrite.rebuild_events(span, events)
+            _rebuild_events(span, events)
         except Exception as error:  # noqa: BLE001
             self._live.edge.caught(error)
             self._live.counters.add(names.DROPPED, ("events",))

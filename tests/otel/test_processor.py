@@ -283,11 +283,11 @@ def failing(*_: object, **__: object) -> object:
         ("watch", "read"),
         ("opentelemetry.sdk.trace.ReadableSpan", "instrumentation_scope"),
         ("otel_loopguard.otel.witness", "place"),
-        ("otel_loopguard.otel.editor", "redaction"),
-        ("otel_loopguard.otel.editor", "annotation"),
-        ("otel_loopguard.otel.rewrite", "rebuild_events"),
-        ("otel_loopguard.otel.rewrite", "drop_status"),
-        ("otel_loopguard.otel.rewrite", "fit"),
+        ("otel_loopguard.otel.editor", "_redaction"),
+        ("otel_loopguard.otel.editor", "_annotation"),
+        ("otel_loopguard.otel.editor", "_rebuild_events"),
+        ("otel_loopguard.otel.editor", "_drop_status"),
+        ("otel_loopguard.otel.editor", "_fit"),
     ],
 )
 def test_our_errors_stay_ours(
@@ -313,8 +313,8 @@ def test_our_errors_stay_ours(
 def test_a_span_that_cannot_even_be_emptied_does_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Content fails closed: with every way of removing it broken, the span is never exported."""
     process = Process(edge=Edge)
-    monkeypatch.setattr("otel_loopguard.otel.editor.redaction", failing)
-    monkeypatch.setattr("otel_loopguard.otel.rewrite.strip", failing)
+    monkeypatch.setattr("otel_loopguard.otel.editor._redaction", failing)
+    monkeypatch.setattr("otel_loopguard.otel.editor._strip", failing)
     process.call(arguments=CANARY)
     assert process.tools == []
     assert process.live.counters.read(names.DROPPED) == [
