@@ -66,6 +66,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._hold = enlist(live)
         self._live = self._hold.item
         self._watch = Watch(self._live, self._settings, ref(self))
+        self._start = self._watch.start
+        self._open = self._watch.open
         if self._settings.baggage == "on":
             start_sending(_place_in)
         if hasattr(os, "register_at_fork"):
@@ -98,16 +100,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Take the place of the span's `end`."""
-        self._watch.start(span, parent_context)
+        self._start(span, parent_context)
 
     def _on_ending(self, span: Span) -> None:
         """A span that ended around our `end` (SDK 1.40 and newer): no processor has read it yet."""
-        if self._watch.is_open(span):
+        if span.get_span_context().span_id in self._open:
             self._watch.missed(span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span that ended around our `end`: processors before us have read it."""
-        if self._watch.is_open(span):
+        identity = span.get_span_context()
+        if identity is not None and identity.span_id in self._open:
             self._watch.missed(span)
 
     def shutdown(self) -> None:

@@ -54,7 +54,8 @@ class Watch:
         self._edge = live.edge
         self.witness = Witness(live)
         self.spans = self.witness.spans
-        self._open = self.spans.spans
+        self.open = self.spans.spans
+        """Every span that has started and not ended, by its id."""
         self._known = self.spans.known
         self._before: dict[int, Callable[..., None]] = {}
         """What somebody had put in the place of `end` before us, by span."""
@@ -78,8 +79,8 @@ class Watch:
                 self._before[span_id] = before
             context = get_current() if parent_context is None else parent_context
             span.end = End(self, span, span_id, context)  # type: ignore[method-assign]
-            self._open[span_id] = ref(span)
-            if len(self._open) > self.spans.limit:
+            self.open[span_id] = ref(span)
+            if len(self.open) > self.spans.limit:
                 self._sweep()
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
@@ -90,7 +91,7 @@ class Watch:
         may_leave = True
         try:
             # One that is not open and still records was forgotten for newer ones.
-            if self._open.pop(span_id, None) is not None or span.is_recording():
+            if self.open.pop(span_id, None) is not None or span.is_recording():
                 attributes = attributes_in(span)
                 if self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
                     may_leave = False
@@ -107,15 +108,10 @@ class Watch:
             if may_leave:
                 span.end(end_ns if end_time is None else end_time)
 
-    def is_open(self, span: ReadableSpan) -> bool:
-        """Whether a span that has ended did so around our `End`."""
-        identity = span.get_span_context()
-        return identity is not None and identity.span_id in self._open
-
     def missed(self, span: ReadableSpan) -> None:
         """Work on a span that ended around our `End`; what cannot be redacted now is the SDK's to tell."""
         identity = span.get_span_context()
-        if identity is None or self._open.pop(identity.span_id, None) is None:
+        if identity is None or self.open.pop(identity.span_id, None) is None:
             return
         try:
             here = self.spans.last(span, identity.span_id)
@@ -140,7 +136,7 @@ class Watch:
     def _sweep(self) -> None:
         """Bound what is remembered of open spans."""
         forgotten = self.spans.sweep()
-        for span_id in self._before.keys() - self._open.keys():
+        for span_id in self._before.keys() - self.open.keys():
             self._before.pop(span_id, None)
         if forgotten:
             self._live.counters.add(names.DROPPED, ("open_spans",), forgotten)
