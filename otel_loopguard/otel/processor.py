@@ -67,7 +67,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._live = self._hold.item
         self._watch = Watch(self._live, self._settings, ref(self))
         self._start = self._watch.start
-        self._open = self._watch.open
+        self._has_missed = self._watch.has_missed
         if self._settings.baggage == "on":
             start_sending(_place_in)
         if hasattr(os, "register_at_fork"):
@@ -78,7 +78,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def of(cls, span: object) -> LoopGuardSpanProcessor | None:
         """The processor that watches an open span."""
         end = getattr(span, "end", None)
-        owner = end.watch.owner() if isinstance(end, End) else None
+        owner = end.watch.owner() if isinstance(end, End) and end.is_open else None
         return owner if isinstance(owner, cls) else None
 
     @property
@@ -104,13 +104,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _on_ending(self, span: Span) -> None:
         """A span that ended around our `end` (SDK 1.40 and newer): no processor has read it yet."""
-        if span.get_span_context().span_id in self._open:
+        if self._has_missed(span):
             self._watch.missed(span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span that ended around our `end`: processors before us have read it."""
-        identity = span.get_span_context()
-        if identity is not None and identity.span_id in self._open:
+        if self._has_missed(span):
             self._watch.missed(span)
 
     def shutdown(self) -> None:

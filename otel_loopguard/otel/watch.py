@@ -21,7 +21,7 @@ from otel_loopguard.live import Found, Live, Taken
 
 from .editor import Editor
 from .open_span import OpenSpan
-from .spans import attributes_in
+from .spans import attributes_in, span_id_of
 from .witness import Witness
 
 __all__ = ["End", "Watch"]
@@ -31,17 +31,38 @@ _MEASURED: Final = 64
 
 
 class End:
-    """Stands in for `end` on one span as long as it is open."""
+    """Stands in for `end` on one span; once it has passed the end on, it holds the span no longer.
 
-    def __init__(self, watch: Watch, span: Span, span_id: int, context: Context) -> None:
+    It stays where it is: to take an attribute away from an object costs more than all else that is done here.
+    """
+
+    def __init__(self, watch: Watch, span: Span, span_id: int, context: Context, before: Callable[..., None]) -> None:
         self.watch = watch
-        self._span = span
-        self._span_id = span_id
-        self._context = context
+        self.span_id: Final = span_id
+        self.known: Final = ref(span)
+        self._open: tuple[Span, Context, Callable[..., None]] | None = (span, context, before)
+        """The span, where it started, and what was in our place before."""
 
     def __call__(self, end_time: Any = None) -> None:  # noqa: ANN401 - whatever a host says
         """End the span, now or at a time in nanoseconds since 1970."""
-        self.watch.end(self._span, self._span_id, self._context, end_time)
+        held = self._open
+        if held is not None:
+            self.watch.end(self, held[0], held[1], end_time)
+            return
+        span = self.known()
+        if span is not None:  # it has ended already: the SDK answers as ever
+            type(span).end(span, end_time)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the span has not ended yet."""
+        return self._open is not None
+
+    def pass_on(self, end_time: Any) -> None:  # noqa: ANN401
+        """Let the span end."""
+        held, self._open = self._open, None
+        if held is not None:
+            held[2](end_time)
 
 
 class Watch:
@@ -57,8 +78,6 @@ class Watch:
         self.open = self.spans.spans
         """Every span that has started and not ended, by its id."""
         self._known = self.spans.known
-        self._before: dict[int, Callable[..., None]] = {}
-        """What somebody had put in the place of `end` before us, by span."""
         self.reader = self.spans.reader
         self.nesting = self.witness.nesting
         self._inner = self.nesting.inner
@@ -71,50 +90,49 @@ class Watch:
         """Take the place of the span's `end`."""
         try:
             before: Any = span.end
-            span_id = span.get_span_context().span_id
-            held: object = getattr(before, "__self__", None)
-            if held is not span:
-                if isinstance(before, End):
-                    return
-                self._before[span_id] = before
+            if isinstance(before, End):
+                return
+            span_id = span_id_of(span)
             context = get_current() if parent_context is None else parent_context
-            span.end = End(self, span, span_id, context)  # type: ignore[method-assign]
-            self.open[span_id] = ref(span)
+            end = End(self, span, span_id, context, before)
+            span.end = end  # type: ignore[method-assign]
+            self.open[span_id] = end.known
             if len(self.open) > self.spans.limit:
                 self._sweep()
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
 
-    def end(self, span: Span, span_id: int, context: Context, end_time: Any) -> None:  # noqa: ANN401
+    def end(self, end: End, span: Span, context: Context, end_time: Any) -> None:  # noqa: ANN401
         """End a span in the SDK; what cannot be redacted never ends, so that it never leaves."""
         end_ns = _moment(end_time)  # what we take is no part of the span's duration
         may_leave = True
         try:
             # One that is not open and still records was forgotten for newer ones.
-            if self.open.pop(span_id, None) is not None or span.is_recording():
+            if self.open.pop(end.span_id, None) is not None or span.is_recording():
                 attributes = attributes_in(span)
                 if self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
                     may_leave = False
-                    may_leave = self._marked(span, span_id, context, end_ns, dict(attributes))
+                    may_leave = self._marked(span, end.span_id, context, end_ns, dict(attributes))
                 elif self._known or self._inner:
-                    self._plain(span, span_id, end_ns)
+                    self._plain(span, end.span_id, end_ns)
         except Exception as error:  # noqa: BLE001
             self._edge.caught(error)
             may_leave = self.editor.strip(span)
         finally:
-            _release(span)
-            if self._before and span_id in self._before:
-                span.end = self._before.pop(span_id)  # type: ignore[method-assign]
             if may_leave:
-                span.end(end_ns if end_time is None else end_time)
+                end.pass_on(end_ns if end_time is None else end_time)
+
+    def has_missed(self, span: ReadableSpan) -> bool:
+        """Whether a span that ends now ended around our `End`."""
+        return bool(self.open) and span_id_of(span) in self.open
 
     def missed(self, span: ReadableSpan) -> None:
         """Work on a span that ended around our `End`; what cannot be redacted now is the SDK's to tell."""
-        identity = span.get_span_context()
-        if identity is None or self.open.pop(identity.span_id, None) is None:
+        span_id = span_id_of(span)
+        if self.open.pop(span_id, None) is None:
             return
         try:
-            here = self.spans.last(span, identity.span_id)
+            here = self.spans.last(span, span_id)
             record = self.reader.record(span, dict(attributes_in(span)), here.ids, _moment(span.end_time))
             raw = self.read(record)
             taken = None
@@ -136,8 +154,6 @@ class Watch:
     def _sweep(self) -> None:
         """Bound what is remembered of open spans."""
         forgotten = self.spans.sweep()
-        for span_id in self._before.keys() - self.open.keys():
-            self._before.pop(span_id, None)
         if forgotten:
             self._live.counters.add(names.DROPPED, ("open_spans",), forgotten)
 
@@ -189,11 +205,3 @@ class Watch:
 def _moment(end_time: object) -> int:
     """The end of a span as the time that it is for us: some hosts hand over none, or no whole number."""
     return end_time if isinstance(end_time, int) else time_ns()
-
-
-def _release(span: Span) -> None:
-    """Give a span its own `end` back: through ours it would hold itself, and only the collector could free it."""
-    try:
-        del span.end
-    except AttributeError:
-        return  # whoever kept ours calls it once more
