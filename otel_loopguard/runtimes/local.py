@@ -8,7 +8,6 @@ knows the same: an arrival or a wake-up that a run's state holds already is pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.runtimes._base import Arrival, Handover, Limits, Said
@@ -16,6 +15,7 @@ from otel_loopguard.runtimes.roster import Roster
 from otel_loopguard.runtimes.seat import Key, Packed, Seat
 from otel_loopguard.stream.events import Found, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.timers import Timers
 from otel_loopguard.stream.trace import Span
 from otel_loopguard.stream.window import TraceEnd, Window
 
@@ -47,7 +47,7 @@ class LocalRuntime:
         self._owns = owns
         self.handovers: list[Handover] = []
         """Calls whose runs other hosts have, in the order of their times, for whoever brings them there."""
-        self._timers: list[tuple[int, Key]] = []
+        self._timers = Timers()
         self.number = -1
         """Of the last arrivals."""
         self.time = -1
@@ -83,7 +83,7 @@ class LocalRuntime:
         timers = self._timers
         placing = self.window.due()
         while True:
-            at = timers[0][0] if timers else None
+            at = timers.due()
             if placing is not None and (at is None or placing <= at):
                 at = placing
             if at is None or at > now:
@@ -97,14 +97,15 @@ class LocalRuntime:
                         self._place(found.tenant, found.record, at, said, is_arrival=False)
                 placing = self.window.due()
             else:
-                self._wake(*heappop(timers), said)
+                for key in timers.take():
+                    self._wake(at, key, said)
         self.roster.rest()
         self.time = max(self.time, now)
         return said
 
     def due(self) -> int | None:
         """When `on_time` has something to do."""
-        return _earlier(self.window.due(), self._timers[0][0] if self._timers else None)
+        return _earlier(self.window.due(), self._timers.due())
 
     def is_new(self, tenant: str, span: Span) -> bool:
         """Whether a call may begin a run that is not known yet."""
@@ -196,7 +197,7 @@ class LocalRuntime:
         due = max(seat.due(self.limits.idle, self.limits.age), now)
         if seat.timer is None or due < seat.timer:
             seat.timer = due
-            heappush(self._timers, (due, key))
+            self._timers.set(due, key)
 
     # What runs say ------------------------------------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class LocalRuntime:
         self.roster.put(key, packed)
         self._saved[key] = time, number
         if packed.timer is not None:
-            heappush(self._timers, (packed.timer, key))
+            self._timers.set(packed.timer, key)
 
     def caught_up(self) -> None:
         """Everything since the states were saved has been given again."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 import msgspec
 
 from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.timers import Timers
 from otel_loopguard.stream.trace import Span, placed, placed_alone
 
 __all__ = ["Placed", "TraceEnd", "Window"]
@@ -64,7 +64,7 @@ class Window:
         """``wait`` in the unit of the host's clock: how long a call waits for the spans around it."""
         self._wait = wait
         self._traces: dict[_Key, _Trace] = {}
-        self._timers: list[tuple[int, _Key]] = []
+        self._timers = Timers()
         self.dropped = 0
         """Spans that were forgotten early because their trace has too many."""
 
@@ -117,26 +117,23 @@ class Window:
 
     def due(self) -> int | None:
         """When `take` has something to do."""
-        return self._timers[0][0] if self._timers else None
+        return self._timers.due()
 
-    def take(self, now: int) -> Iterator[Placed | TraceEnd]:
+    def take(self, now: int) -> list[Placed | TraceEnd]:
         """The calls that have waited long enough, placed, and the ends of their traces after them."""
-        while self._timers and self._timers[0][0] <= now:
-            at, key = heappop(self._timers)
-            trace = self._traces.get(key)
-            if trace is None or trace.expected != at:
-                continue
-            trace.expected = None
-            yield from self._ripe(key, trace, now)
-            self._forget(trace, bisect_right(trace.arrived, now - 2 * self._wait))
-            if trace.spans:
-                first = trace.arrived[trace.waiting] if trace.waiting < len(trace.spans) else None
-                at = trace.arrived[-1] + 2 * self._wait if first is None else first + self._wait
-                self._set(key, trace, at if trace.root is None else min(at, trace.root + self._wait))
-            else:
-                del self._traces[key]
+        found: list[Placed | TraceEnd] = []
+        while True:
+            at = self._timers.due()
+            if at is None or at > now:
+                return found
+            for key in self._timers.take():
+                trace = self._traces.get(key)
+                if trace is not None and trace.expected == at:
+                    trace.expected = None
+                    self._ripe(key, trace, now, found)
+                    self._go_on(key, trace, now)
 
-    def _ripe(self, key: _Key, trace: _Trace, now: int) -> Iterator[Placed | TraceEnd]:
+    def _ripe(self, key: _Key, trace: _Trace, now: int, found: list[Placed | TraceEnd]) -> None:
         until = max(bisect_right(trace.arrived, now - self._wait), trace.hurried)
         trace.hurried = 0
         if until > trace.waiting:
@@ -146,14 +143,26 @@ class Window:
                 calls = (span for span in trace.spans if span.call is not None)
                 for span, record in zip(calls, placed(trace.spans), strict=True):
                     if id(span) in ready:
-                        yield Placed(key[0], record)
+                        found.append(Placed(key[0], record))
         if trace.root is not None and trace.root + self._wait <= now:
             trace.root = None
-            yield TraceEnd(*key)
+            found.append(TraceEnd(*key))
+
+    def _go_on(self, key: _Key, trace: _Trace, now: int) -> None:
+        """Forget what is old, and set the next timer."""
+        long_ago = now - 2 * self._wait
+        if trace.arrived[-1] <= long_ago:
+            del self._traces[key]
+            return
+        if trace.arrived[0] <= long_ago:
+            self._forget(trace, bisect_right(trace.arrived, long_ago))
+        first = trace.arrived[trace.waiting] if trace.waiting < len(trace.spans) else None
+        at = trace.arrived[-1] + 2 * self._wait if first is None else first + self._wait
+        self._set(key, trace, at if trace.root is None else min(at, trace.root + self._wait))
 
     def _set(self, key: _Key, trace: _Trace, at: int) -> None:
         trace.expected = at
-        heappush(self._timers, (at, key))
+        self._timers.set(at, key)
 
     def _crowded(self, key: _Key, trace: _Trace, now: int) -> None:
         """Make room in a trace: what was placed is forgotten early, what was not is placed early."""

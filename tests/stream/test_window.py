@@ -42,7 +42,7 @@ def test_the_span_around_may_come_first() -> None:
     window.add("", AGENT, 0)
     window.add("", call(1), 9)
     assert taken(window, 19) == [("talk", "researcher")]
-    list(window.take(60))
+    window.take(60)
     window.add("", call(2), 60)
     assert taken(window, 70) == [(TRACE, "")]
 
@@ -75,7 +75,7 @@ def test_the_root_span_ends_the_trace_after_its_calls() -> None:
     window = Window(10)
     window.add("", Span(TRACE, "a" * 16, "", 1, 9), 0)
     window.add("", call(1), 0)
-    found = list(window.take(10))
+    found = window.take(10)
     assert [type(one) for one in found] == [Placed, TraceEnd]
     assert found[1] == TraceEnd("", TRACE)
 
@@ -84,7 +84,7 @@ def test_nothing_is_kept_of_a_silent_trace() -> None:
     """After twice the wait the window is empty and wants nothing."""
     window = Window(10)
     window.add("", call(1), 0)
-    list(window.take(100))
+    window.take(100)
     assert (len(window), window.due()) == (0, None)
 
 
