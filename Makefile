@@ -74,6 +74,8 @@ test: $(INSTALLED)  ## all tests (ARGS="-k cycle" for some)
 # The compiled package stands before the sources on the path; tests/test_compiled.py says whether it is what runs.
 COMPILED_TESTS := tests/core tests/conventions tests/emit tests/keys tests/live tests/otel tests/replay tests/stream
 COMPILED_TESTS += tests/guards tests/test_behaviour.py tests/test_compiled.py tests/test_correlate.py
+COMPILED_TESTS += tests/service/test_behaviour_stream.py tests/service/test_detector.py tests/service/test_exchange.py
+COMPILED_TESTS += tests/service/test_reading.py tests/service/test_sinks.py tests/service/test_store.py
 COMPILED_TESTS += tests/test_fingerprint_vectors.py tests/test_privacy.py tests/test_redact.py
 
 .PHONY: compiled

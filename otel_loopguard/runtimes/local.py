@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.runtimes._base import Arrival, Handover, Limits, Said
+from otel_loopguard.runtimes.packed import Packed
 from otel_loopguard.runtimes.roster import Roster
-from otel_loopguard.runtimes.seat import Key, Packed, Seat
+from otel_loopguard.runtimes.seat import Key, Seat
 from otel_loopguard.stream.events import Found, Nudged, Observed, RunEnd, RunEvent
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.timers import Timers

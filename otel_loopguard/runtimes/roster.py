@@ -11,7 +11,8 @@ from typing import Final
 
 from otel_loopguard.core.engine import Engine
 from otel_loopguard.runtimes._base import Limits
-from otel_loopguard.runtimes.seat import Key, Packed, Seat
+from otel_loopguard.runtimes.packed import Packed
+from otel_loopguard.runtimes.seat import Key, Seat
 from otel_loopguard.stream.run import Run
 
 __all__ = ["Roster"]

@@ -5,12 +5,13 @@ Not the run: what it holds is its own, and its snapshot is made by itself.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from otel_loopguard.core.engine import Engine
+from otel_loopguard.runtimes.packed import Packed
 from otel_loopguard.stream.run import Run
 
-__all__ = ["Key", "Packed", "Seat"]
+__all__ = ["Key", "Seat"]
 
 Key = tuple[str, str]
 """Tenant and run id: one tenant's runs are never another's, whatever they are called."""
@@ -18,18 +19,6 @@ Key = tuple[str, str]
 
 _THEIRS: Final = 64
 """Reported findings that are remembered."""
-
-
-class Packed(NamedTuple):
-    """A run as bytes."""
-
-    state: bytes
-    last: int
-    ended: bool
-    told: bool
-    strongest: int
-    timer: int | None
-    theirs: list[tuple[str, str]] = []  # noqa: RUF012 - a named tuple's default, never changed
 
 
 class Seat:

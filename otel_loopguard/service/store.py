@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from otel_loopguard.errors import StoreError, StoreProblem
-from otel_loopguard.runtimes.seat import Key, Packed
+from otel_loopguard.runtimes.packed import Packed
+from otel_loopguard.runtimes.seat import Key
 from otel_loopguard.service.outbox import Changes, Row
 from otel_loopguard.service.partition import Share
 
