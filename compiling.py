@@ -37,7 +37,7 @@ FOLDERS = (
 )  # fmt: skip
 """Folders whose modules are compiled, in one group, so that they call one another without Python's calling
 convention."""
-FILES = ("names.py", "redact.py", "siblings.py")
+FILES = ("names.py", "redact.py", "siblings.py", "service/numbers.py")
 """Single modules besides."""
 INTERPRETED = frozenset(
     [

@@ -7,24 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from otel_loopguard.core.compiled import mypyc_attr
 from otel_loopguard.stream.events import RunEvent
 from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
 
-__all__ = ["Arrival", "Handover", "Limits", "Runtime", "Said"]
+__all__ = ["Arrival", "Handover", "Limits", "Runtime", "Said", "arrivals_of"]
 
 _SECOND = 1_000_000_000
 
 
-class Arrival(NamedTuple):
+@mypyc_attr(acyclic=True)
+class Arrival:
     """One thing that came in for a tenant."""
 
-    tenant: str
-    item: Span | Ending | CallRecord
-    """A call record is one whose run, agent and turn another host has found already."""
+    __slots__ = ("item", "tenant")
+
+    def __init__(self, tenant: str, item: Span | Ending | CallRecord) -> None:
+        self.tenant: Final = tenant
+        self.item: Final = item
+        """A call record is one whose run, agent and turn another host has found already."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arrival) and self.tenant == other.tenant and self.item == other.item
+
+    def __hash__(self) -> int:
+        return hash((self.tenant, self.item))
+
+
+def arrivals_of(tenant: str, spans: Sequence[Span], endings: Sequence[Ending]) -> list[Arrival]:
+    """What one request of a tenant tells, as arrivals."""
+    return [Arrival(tenant, span) for span in spans] + [Arrival(tenant, ending) for ending in endings]
 
 
 class Handover(NamedTuple):
@@ -36,15 +52,19 @@ class Handover(NamedTuple):
     record: CallRecord
 
 
-class Said(NamedTuple):
+@mypyc_attr(acyclic=True)
+class Said:
     """One thing that a tenant's run says."""
 
-    tenant: str
-    event: RunEvent
-    reported: bool = False
-    """A process has said the same."""
-    strongest: int = 0
-    """Of the run's findings so far: 0 none, 1 a nudge, 2 a stop."""
+    __slots__ = ("event", "reported", "strongest", "tenant")
+
+    def __init__(self, tenant: str, event: RunEvent, reported: bool, strongest: int) -> None:
+        self.tenant: Final = tenant
+        self.event: Final = event
+        self.reported: Final = reported
+        """A process has said the same."""
+        self.strongest: Final = strongest
+        """Of the run's findings so far: 0 none, 1 a nudge, 2 a stop."""
 
 
 @dataclass(frozen=True, slots=True)

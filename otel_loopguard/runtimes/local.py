@@ -62,7 +62,8 @@ class LocalRuntime:
         """Take in what came at one moment, under a number that grows with every call."""
         said = self.on_time(now)
         self.number = self.number + 1 if number is None else number
-        for tenant, item in arrivals:
+        for arrival in arrivals:
+            tenant, item = arrival.tenant, arrival.item
             if isinstance(item, Span):
                 call = item.call
                 if call is not None and call.run_id:  # its own marks placed it

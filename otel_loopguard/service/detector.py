@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from otel_loopguard.errors import StoreError
-from otel_loopguard.runtimes import Arrival, LocalRuntime, Said
+from otel_loopguard.runtimes import Arrival, LocalRuntime, Said, arrivals_of
 from otel_loopguard.service.clock import Clock
 from otel_loopguard.service.exchange import AWAY, Exchange, Parcel
 from otel_loopguard.service.intake import Accepted, Answer, Refused, Request
@@ -256,8 +256,7 @@ class Detector:
         except TooManyError as error:
             return answered, Refused("too_large", str(error))
         tenant = waiting.request.tenant
-        found = [Arrival(tenant, span) for span in read.spans]
-        found.extend(Arrival(tenant, ending) for ending in read.endings)
+        found = arrivals_of(tenant, read.spans, read.endings)
         answer = Accepted(read.rejected, read.why or (_REJECTED if read.rejected else ""))
         exchange = self._exchange
         if exchange is None:
@@ -329,8 +328,7 @@ class Detector:
             return
         wall, version = self._wall(), self._policy_version()
         messages: list[Message] = []
-        for one in said:
-            self._numbers.count(one)
+        for one in self._numbers.count(said):
             message = message_of(one, version, wall)
             if message is not None:
                 messages.append(message)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from otel_loopguard.core.value import mapping_of, value_of
-from otel_loopguard.runtimes import Arrival
+from otel_loopguard.runtimes import Arrival, arrivals_of
 from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.record import CallRecord
 from otel_loopguard.stream.trace import Span
@@ -36,9 +36,10 @@ _RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]], dec_hook
 def pack_arrivals(arrivals: Sequence[Arrival]) -> bytes:
     """Arrivals as bytes; their order is kept. Either all are placed calls or none is."""
     if arrivals and isinstance(arrivals[0].item, CallRecord):
-        return _ENCODER.encode((_PLACED, arrivals))
+        return _ENCODER.encode((_PLACED, [(one.tenant, one.item) for one in arrivals]))
     groups: list[tuple[str, list[Span], list[Ending]]] = []
-    for tenant, item in arrivals:
+    for arrival in arrivals:
+        tenant, item = arrival.tenant, arrival.item
         if not groups or groups[-1][0] != tenant or (groups[-1][2] and isinstance(item, Span)):
             groups.append((tenant, [], []))
         if isinstance(item, Span):
@@ -64,6 +65,5 @@ def unpack_arrivals(data: bytes) -> list[Arrival]:
         raise msgspec.ValidationError("a row of the journal has an unknown format")
     arrivals: list[Arrival] = []
     for tenant, spans, endings in _GROUPS.decode(rest):
-        arrivals.extend(Arrival(tenant, span) for span in spans)
-        arrivals.extend(Arrival(tenant, ending) for ending in endings)
+        arrivals += arrivals_of(tenant, spans, endings)
     return arrivals

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
-
-import msgspec
 
 from otel_loopguard import names
 from otel_loopguard.emit import BUCKETS, Counters
 from otel_loopguard.errors import StoreError
 from otel_loopguard.runtimes import Said
 from otel_loopguard.service.intake import Accepted, Answer
-from otel_loopguard.stream.events import Found, Integrity, Nudged, Observed, RunEnd
+from otel_loopguard.service.totals import Totals
+from otel_loopguard.stream.events import Found, Integrity, Nudged, Observed, RunEnd, RunEvent
 
-__all__ = ["Histogram", "Numbers", "Totals"]
+__all__ = ["Histogram", "Numbers"]
 
 _VERDICTS: Final = ("allow", "nudge", "stop")
-_LATENCY: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+_LATENCY: Final[tuple[float, ...]] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
 class Histogram:
@@ -36,17 +36,6 @@ class Histogram:
         """One value more; a bound belongs to its bucket."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
-
-
-class Totals(msgspec.Struct, array_like=True):
-    """Numbers as bytes of msgpack, from worker to parent."""
-
-    counters: dict[str, list[tuple[tuple[str, ...], int]]]
-    answers: dict[str, int]
-    items: int
-    last_record: int
-    histograms: list[tuple[list[int], float]]
-    """Counts and sum of latency, detection and wasted calls."""
 
 
 class Numbers:
@@ -64,12 +53,24 @@ class Numbers:
         self.detection = Histogram(BUCKETS[names.DETECTION_CALLS])
         self.wasted = Histogram(BUCKETS[names.WASTED_CALLS])
 
-    def count(self, said: Said) -> None:
-        """One thing that a run says."""
-        event = said.event
-        if isinstance(event, Observed):
-            self.counters.add(names.TOOL_CALLS, (event.tool, event.agent))
-        elif isinstance(event, Found):
+    def count(self, said: Sequence[Said]) -> list[Said]:
+        """What runs say; given back is what is more than one call more."""
+        calls: dict[tuple[str, str], int] = {}
+        rest: list[Said] = []
+        for one in said:
+            event = one.event
+            if isinstance(event, Observed):
+                call = (event.tool, event.agent)
+                calls[call] = calls.get(call, 0) + 1
+            else:
+                rest.append(one)
+                self._count(event, one.strongest)
+        for call, times in calls.items():
+            self.counters.add(names.TOOL_CALLS, call, times)
+        return rest
+
+    def _count(self, event: RunEvent, strongest: int) -> None:
+        if isinstance(event, Found):
             finding = event.finding
             self.counters.add(names.FINDINGS, (finding.kind, finding.action, finding.tool, event.agent))
             if finding.action != "info":
@@ -79,8 +80,8 @@ class Numbers:
         elif isinstance(event, Integrity):
             self.counters.add(names.INTEGRITY_FINDINGS, (event.kind,))
         elif isinstance(event, RunEnd):
-            self.counters.add(names.RUNS, (_VERDICTS[said.strongest],))
-            if said.strongest:
+            self.counters.add(names.RUNS, (_VERDICTS[strongest],))
+            if strongest:
                 self.wasted.add(event.wasted_calls)
 
     def totals(self) -> Totals:

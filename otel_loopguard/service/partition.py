@@ -36,7 +36,7 @@ class Share:
         As `Window.add` places a call: at once, or with the spans of its trace. A call that is not in a trace may
         have another run than is guessed here, and is handed on.
         """
-        tenant, item = arrival
+        tenant, item = arrival.tenant, arrival.item
         if not isinstance(item, Span):
             return self.owner(tenant, item.run_id)
         call, hints = item.call, item.hints

@@ -116,21 +116,24 @@ class Reading:
         """The spans of one process, those that a glance is not enough for the long way."""
         resource = resource_attributes(holder.resource)
         service = service_of(resource)
-        glance = None if names.RUN_ID in resource else self._glance.read
-        spans = read.spans
+        glance = None if names.RUN_ID in resource else self._glance
         for scoped in holder.scope_spans:
-            _count(read, len(scoped.spans))
-            for span in scoped.spans:
+            spans = scoped.spans
+            _count(read, len(spans))
+            at = 0
+            while at < len(spans):
+                before = len(read.spans)
                 try:
-                    found = None if glance is None else glance(span, service)
+                    seen = 0 if glance is None else glance.read_on(spans, at, service, read.spans)
                 except Exception as error:  # noqa: BLE001 - one span must not take the others of its request with it
                     self._failed(error)
                     read.rejected += 1
+                    at += len(read.spans) - before + 1
                     continue
-                if found is not None:
-                    spans.append(found)
-                else:
-                    self._take(span_record(span, resource, scoped.scope.name), read)
+                at += seen
+                if at < len(spans):
+                    self._take(span_record(spans[at], resource, scoped.scope.name), read)
+                    at += 1
 
     @staticmethod
     def _take_log(record: Record, read: Read) -> bool:

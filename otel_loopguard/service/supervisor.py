@@ -26,12 +26,13 @@ from otel_loopguard.service.exposition import Gauge, exposition
 from otel_loopguard.service.http_connection import HttpLimits
 from otel_loopguard.service.http_server import HttpServer, bind_problem
 from otel_loopguard.service.links import pass_link
-from otel_loopguard.service.numbers import Numbers, Totals
+from otel_loopguard.service.numbers import Numbers
 from otel_loopguard.service.outgoing import otlp_sink, send_metrics
 from otel_loopguard.service.page import Page
 from otel_loopguard.service.server import SIGNALS
 from otel_loopguard.service.setting_values import Address
 from otel_loopguard.service.settings import ServeSettings
+from otel_loopguard.service.totals import Totals
 from otel_loopguard.service.worker import UNUSABLE
 
 __all__ = ["Supervisor"]

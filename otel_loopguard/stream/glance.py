@@ -8,7 +8,7 @@ combinations of keys, so what a combination means is worked out once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
 from otel_loopguard import names
@@ -121,15 +121,23 @@ class Glance:
                 return None
         elif span.name.startswith(NAMES):
             return None
-        trace_id, span_id, parent = span.trace_id, span.span_id, span.parent_span_id
         return Span(
-            trace_id.hex() if trace_id.strip(b"\0") else "",
-            span_id.hex() if span_id.strip(b"\0") else "",
-            parent.hex() if parent.strip(b"\0") else "",
+            _id(span.trace_id),
+            _id(span.span_id),
+            _id(span.parent_span_id),
             span.start_time_unix_nano or None,
             span.end_time_unix_nano or None,
             role,
         )
+
+    def read_on(self, spans: Sequence[SpanMessage], at: int, service: str, found: list[Span]) -> int:
+        """Read spans from a place on, up to one that must be read the long way; how many were read."""
+        for place in range(at, len(spans)):
+            span = self.read(spans[place], service)
+            if span is None:
+                return place - at
+            found.append(span)
+        return len(spans) - at
 
     # Combinations of keys -----------------------------------------------------------------------------------------
 
@@ -210,16 +218,15 @@ class Glance:
         call_id = value[names.TOOL_CALL_ID].string_value if plan.has_call_id else _NONE
         sequence = value[names.SEQUENCE].int_value
         turn = value[names.TURN].int_value if plan.has_turn else -1
-        texts = (tool, run_id, key_id, fingerprint, process_id, agent, result, call_id)
-        lengths = [*map(len, texts)]
-        if not (sequence and turn and min(lengths) > 0 and max(lengths) <= LONGEST):
-            return None  # another type, nothing, nought or too long
-        trace_id, span_id, parent = span.trace_id, span.span_id, span.parent_span_id
-        trace = trace_id.hex() if trace_id.strip(b"\0") else ""
+        if not (sequence and turn):
+            return None  # another type, or nought
+        for text in (tool, run_id, key_id, fingerprint, process_id, agent, result, call_id):
+            if not 0 < len(text) <= LONGEST:
+                return None  # another type, nothing or too long
+        trace = _id(span.trace_id)
         if run_id == trace or call_id.casefold() in NO_CALL_ID or tool in NOT_TOOLS or span.name in NOT_TOOLS:
             return None
-        own = span_id.hex() if span_id.strip(b"\0") else ""
-        around = parent.hex() if parent.strip(b"\0") else ""
+        own, around = _id(span.span_id), _id(span.parent_span_id)
         start, end = span.start_time_unix_nano or None, span.end_time_unix_nano or None
         reader = self._reader_of(service, run_id)
         empty = self._bare.get((reader, tool)) or self._empty(reader, tool)
@@ -244,8 +251,10 @@ class Glance:
             False,  # noqa: FBT003
             start, end,
         )  # fmt: skip
-        hints = Hints(run_id, agent=agent if plan.has_agent else None, turn=turn if plan.has_turn else None)
-        return Span(trace, own, around, start, end, Role("step", run_id=run_id), record, hints)
+        hints = Hints(
+            run_id, None, None, None, None, agent if plan.has_agent else None, turn if plan.has_turn else None
+        )
+        return Span(trace, own, around, start, end, Role("step", None, run_id), record, hints)
 
     def _empty(self, reader: CallReader, tool: str) -> ToolCall:
         """A call without arguments."""
@@ -253,6 +262,11 @@ class Glance:
             self._bare.clear()
         found = self._bare[reader, tool] = reader.call(tool, {})
         return found
+
+
+def _id(raw: bytes) -> str:
+    """Hex digits; empty where the id is missing or all zeros, as `otlp` has it."""
+    return raw.hex() if raw and (raw[0] or raw.strip(b"\0")) else ""
 
 
 def _is_emptied(span: SpanMessage, plan: _Plan) -> bool:
