@@ -77,7 +77,8 @@ def alone(held: Held, number: Number | None) -> Merged:
         () if number is None else (number,),
         ((trace_id, span_id),) if span_id else (),
         ((trace_id, around),) if around and around != span_id else (),
-        tags=held.tags,
+        False,  # noqa: FBT003
+        held.tags,
     )
 
 

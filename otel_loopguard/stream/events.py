@@ -6,11 +6,10 @@ Not events of OpenTelemetry: hosts turn these into log records, metrics, lines o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
-
-import msgspec
+from typing import Final, Literal
 
 from otel_loopguard.core.call import OutcomeKind
+from otel_loopguard.core.compiled import mypyc_attr
 from otel_loopguard.core.decision import Finding, NudgeOutcome, Progress, Verdict
 
 __all__ = ["DOUBTS", "Doubt", "Found", "Integrity", "IntegrityLevel", "Nudged", "Observed", "RunEnd", "RunEvent"]
@@ -28,26 +27,65 @@ DOUBTS: dict[Doubt, str] = {
 """What each doubt means."""
 
 
-class Observed(msgspec.Struct, frozen=True, gc=False):
+@mypyc_attr(acyclic=True)
+class Observed:
     """One call, judged: several records of it count once."""
 
-    run_id: str
-    agent: str
-    number: int
-    """The record's own number where all calls come from one process or none, else the place in the run's order."""
-    copies: int
-    """How many records of it there were."""
-    call_id: str | None
-    tool: str
-    fingerprint: str | None
-    key_id: str
-    trace_id: str
-    span_id: str
-    repeat: int
-    consecutive: int
-    progress: Progress
-    outcome: OutcomeKind
-    verdict: Verdict
+    __slots__ = (
+        "agent", "call_id", "consecutive", "copies", "fingerprint", "key_id", "number", "outcome", "progress",
+        "repeat", "run_id", "span_id", "tool", "trace_id", "verdict",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run_id: str,
+        agent: str,
+        number: int,
+        copies: int,
+        call_id: str | None,
+        tool: str,
+        fingerprint: str | None,
+        key_id: str,
+        trace_id: str,
+        span_id: str,
+        repeat: int,
+        consecutive: int,
+        progress: Progress,
+        outcome: OutcomeKind,
+        verdict: Verdict,
+    ) -> None:
+        self.run_id: Final = run_id
+        self.agent: Final = agent
+        self.number: Final = number
+        """The record's own number where all calls come from one process or none, else the place in the run's order."""
+        self.copies: Final = copies
+        """How many records of it there were."""
+        self.call_id: Final = call_id
+        self.tool: Final = tool
+        self.fingerprint: Final = fingerprint
+        self.key_id: Final = key_id
+        self.trace_id: Final = trace_id
+        self.span_id: Final = span_id
+        self.repeat: Final = repeat
+        self.consecutive: Final = consecutive
+        self.progress: Final = progress
+        self.outcome: Final = outcome
+        self.verdict: Final = verdict
+
+    def _parts(self) -> tuple[object, ...]:
+        return (
+            self.run_id, self.agent, self.number, self.copies, self.call_id, self.tool, self.fingerprint, self.key_id,
+            self.trace_id, self.span_id, self.repeat, self.consecutive, self.progress, self.outcome, self.verdict,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Observed) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __repr__(self) -> str:
+        return f"Observed{self._parts()!r}"
 
 
 @dataclass(frozen=True, slots=True)

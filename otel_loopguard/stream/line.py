@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-import msgspec
-
+from otel_loopguard.core.compiled import mypyc_attr
 from otel_loopguard.core.history import History, RunMemory
 from otel_loopguard.stream.held import Number
 
@@ -22,23 +21,41 @@ _STRETCHES: Final = 64
 """Stretches of places whose numbers go up by one; a process that numbers one agent makes a single one."""
 
 
-class Met(msgspec.Struct):
+@mypyc_attr(acyclic=True)
+class Met:
     """A judged call, as long as findings may be made of it."""
 
-    place: int
-    number: int
-    reference: str
-    trace_id: str
-    span_id: str
-    numbers: tuple[Number, ...]
-    reported: tuple[tuple[str, str], ...] = ()
-    """(kind, action) of the findings that other hosts made of it."""
-    found: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    """(kind, action) of those that were made here."""
-    fingerprint: str = ""
-    """Whole; empty once the run was put aside, which keeps first digits alone."""
-    key_id: str = ""
-    """Of the fingerprint."""
+    __slots__ = (
+        "fingerprint", "found", "key_id", "number", "numbers", "place", "reference", "reported", "span_id", "trace_id",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        place: int,
+        number: int,
+        reference: str,
+        trace_id: str,
+        span_id: str,
+        numbers: tuple[Number, ...],
+        reported: tuple[tuple[str, str], ...],
+        found: tuple[tuple[str, str], ...] = (),
+        fingerprint: str = "",
+        key_id: str = "",
+    ) -> None:
+        self.place: Final = place
+        self.number: Final = number
+        self.reference: Final = reference
+        self.trace_id: Final = trace_id
+        self.span_id: Final = span_id
+        self.numbers: Final = numbers
+        self.reported: Final = reported
+        """(kind, action) of the findings that other hosts made of it."""
+        self.found = found
+        """(kind, action) of those that were made here."""
+        self.fingerprint: Final = fingerprint
+        """Whole; empty once the run was put aside, which keeps first digits alone."""
+        self.key_id: Final = key_id
+        """Of the fingerprint."""
 
 
 class Line:
@@ -74,7 +91,10 @@ class Line:
 
     def at(self, place: int) -> Met | None:
         """The call at a place, if it is one of the last."""
-        return next((met for met in reversed(self._recent) if met.place == place), None)
+        for met in reversed(self._recent):
+            if met.place == place:
+                return met
+        return None
 
     def number_of(self, place: int) -> int:
         """The number of the call at a place; of one that is long forgotten, the number it would have had."""

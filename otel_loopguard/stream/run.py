@@ -23,7 +23,16 @@ from otel_loopguard.stream.held import Merged, Number
 from otel_loopguard.stream.line import Line, Met
 from otel_loopguard.stream.numbering import Numbering
 from otel_loopguard.stream.record import CallRecord
-from otel_loopguard.stream.run_state import LineState, RunState, met_of, pack_run, state_of, unpack_run
+from otel_loopguard.stream.run_state import (
+    LineState,
+    RunState,
+    held_of,
+    held_state_of,
+    met_of,
+    pack_run,
+    state_of,
+    unpack_run,
+)
 from otel_loopguard.stream.settled import Settled, tags_of
 from otel_loopguard.stream.totals import Totals
 from otel_loopguard.stream.waiting import Waiting
@@ -109,7 +118,7 @@ class Run:
                 pack_memory(self._memory),
                 lines,
                 self.dropped,
-                self._waiting.held,
+                [held_state_of(held) for held in self._waiting.held],
                 self._waiting.arrivals,
                 self._numbering.state(),
                 self._settled.state(),
@@ -133,7 +142,7 @@ class Run:
             recent = [met_of(met) for met in one.recent]
             run._lines[one.agent, one.scope] = Line.from_state(one.agent, history, recent, one.stretches)
         run.dropped, run._place = state.dropped, state.place
-        run._waiting = Waiting(lateness, state.held, state.arrivals)
+        run._waiting = Waiting(lateness, [held_of(held) for held in state.held], state.arrivals)
         run._numbering = Numbering.from_state(state.numbering)
         run._settled = Settled.from_state(state.settled)
         run._totals = Totals.from_state(state.totals)
@@ -268,7 +277,7 @@ class Run:
         said = (finding.kind, finding.action)
         if said in met.found:  # by another rule of the same kind: one finding, one id
             return
-        met.found.add(said)
+        met.found += (said,)
         self._totals.find(finding)
         yield Found(
             self.run_id,
@@ -342,17 +351,16 @@ def _at(number: Number, sequence: int) -> Number:
 
 def _met(call: Merged, place: int, number: int) -> Met:
     record = call.record
-    reference = call_reference(
-        record.trace_id, record.span_id, record.process_id, record.call.call_id, record.call.turn, record.sequence
-    )
+    told, trace_id, span_id = record.call, record.trace_id, record.span_id
     return Met(
         place,
         number,
-        reference,
-        record.trace_id,
-        record.span_id,
+        call_reference(trace_id, span_id, record.process_id, told.call_id, told.turn, record.sequence),
+        trace_id,
+        span_id,
         call.numbers,
         record.findings,
-        fingerprint=record.call.fingerprint or "",
-        key_id=record.call.key_id if record.call.fingerprint else "",
+        (),
+        told.fingerprint or "",
+        told.key_id if told.fingerprint else "",
     )

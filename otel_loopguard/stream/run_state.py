@@ -16,13 +16,17 @@ from otel_loopguard.errors import StateError
 from otel_loopguard.stream.events import Doubt
 from otel_loopguard.stream.held import Held, Number
 from otel_loopguard.stream.line import Met
+from otel_loopguard.stream.record import CallRecord
 
 __all__ = [
     "VERSION",
+    "HeldState",
     "LineState",
     "MetState",
     "NumberingState",
     "RunState",
+    "held_of",
+    "held_state_of",
     "met_of",
     "pack_run",
     "state_of",
@@ -72,13 +76,24 @@ class NumberingState(msgspec.Struct, array_like=True):
     """Process, agent, next number, latest start, numbers heard of."""
 
 
+class HeldState(msgspec.Struct, gc=False):
+    """A record that waits."""
+
+    record: CallRecord
+    arrived: int
+    index: int
+    copies: int = 1
+    indexes: tuple[int, ...] = ()
+    tags: tuple[int, ...] = ()
+
+
 class RunState(msgspec.Struct, array_like=True):
     """All of a run."""
 
     memory: bytes
     lines: list[LineState]
     dropped: int
-    held: list[Held]
+    held: list[HeldState]
     arrivals: int
     numbering: NumberingState
     settled: bytes
@@ -146,4 +161,14 @@ def met_of(state: MetState) -> Met:
         raise StateError("a run that is damaged")
     numbers = tuple(Number(*number) for number in state.numbers)
     number = state.place + state.offset
-    return Met(state.place, number, reference, trace_id, span_id, numbers, state.reported, set(state.found))
+    return Met(state.place, number, reference, trace_id, span_id, numbers, state.reported, tuple(state.found))
+
+
+def held_state_of(held: Held) -> HeldState:
+    """A record that waits as its state."""
+    return HeldState(held.record, held.arrived, held.index, held.copies, held.indexes, held.tags)
+
+
+def held_of(state: HeldState) -> Held:
+    """The record of a state."""
+    return Held(state.record, state.arrived, state.index, state.copies, state.indexes, state.tags)
