@@ -33,7 +33,7 @@ from otel_loopguard.stream.run_state import (
     state_of,
     unpack_run,
 )
-from otel_loopguard.stream.settled import Settled, tags_of
+from otel_loopguard.stream.settled import Settled
 from otel_loopguard.stream.totals import Totals
 from otel_loopguard.stream.waiting import Waiting
 
@@ -77,14 +77,14 @@ class Run:
     def on_record(self, record: CallRecord, now: int) -> list[RunEvent]:
         """Take in one record of a call; what is said may be about any earlier one."""
         number = number_of(record)
-        tags = tags_of(record, number)
-        known = self._settled.knows(record, tags)
+        identity = self._settled.identify(record, number)
+        known = self._settled.knows(record, identity)
         if known == "conflict":
             events = [*self._doubt("conflict", record)]
-            self._waiting.add(record, now, tags, number)
+            self._waiting.add(record, now, identity, number)
             return events + self.on_time(now)
         if not known:
-            self._waiting.add(record, now, tags, number)
+            self._waiting.add(record, now, identity, number)
         return self.on_time(now)
 
     def on_end(self, reason: str, now: int) -> None:

@@ -7,62 +7,72 @@ starts, which is what the rules would say and takes a tenth of the time; any dou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from otel_loopguard.core.call import Turn
+from otel_loopguard.core.compiled import mypyc_attr
 from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.dedupe import alone, merge
 from otel_loopguard.stream.held import Held, Merged, Number, Question
 from otel_loopguard.stream.order import Rank, arrange, rank_of
 from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.settled import Identity, identity_of
 
 __all__ = ["Waiting"]
 
-_Key = tuple[str, str] | tuple[str, str, int] | tuple[str, str, str, str]
+_TURNS: Final = 16
+"""Records among which a turn that comes back is looked for one by one."""
 
 
-class _Tie(NamedTuple):
+@mypyc_attr(acyclic=True)
+class _Tie:
     """A record and what it may have in common with others."""
 
-    rank: Rank
-    held: Held
-    keys: Sequence[_Key]
-    """What makes records one call, or calls of one id: span, number, call id."""
-    around: _Key
-    """The span around it."""
-    number: Number | None
-    turn: tuple[str, str, Turn] | None
+    __slots__ = ("around", "held", "keys", "number", "turn")
+
+    def __init__(self, held: Held, keys: list[int], around: int, number: Number | None, turn: Turn) -> None:
+        self.held: Final = held
+        self.keys: Final = keys
+        """Tags of what makes records one call, or calls of one id: span, number, call id. Two that are equal by chance
+        are left to the rules, which know better."""
+        self.around: Final = around
+        """Tag of the span around it; 0 where there is none."""
+        self.number: Final = number
+        self.turn: Final = turn
 
 
 class Waiting:
     """Records in the order in which they came."""
 
-    __slots__ = ("_around", "_known", "_lateness", "_same", "_ties", "arrivals", "held")
+    __slots__ = ("_around", "_is_straight", "_known", "_lateness", "_same", "_ties", "arrivals", "held")
 
     def __init__(self, lateness: int, held: Iterable[Held] = (), arrivals: int = 0) -> None:
         self._lateness = lateness
         self.held: list[Held] = []
         self.arrivals = arrivals
         """Records so far."""
-        self._known: dict[_Key, Held] = {}
+        self._known: dict[int, Held] = {}
         """The keys of the records, while no two have the same."""
-        self._around: dict[_Key, int] = {}
+        self._around: dict[int, int] = {}
         """The spans around the records, and around how many."""
-        self._ties: dict[int, _Tie] = {}
-        """By the records' indexes."""
+        self._ties: list[_Tie] = []
+        """Of the records, while no two have anything in common."""
+        self._is_straight = True
+        """Whether they came in the run's order."""
         self._same: dict[CallRecord, Held] | None = None
         """Where two records have something in common: the records of which equal ones are copies."""
         for one in held:
-            self._put(one, number_of(one.record))
+            number = number_of(one.record)
+            self._put(one, identity_of(one.record, number), number)
 
-    def add(self, record: CallRecord, now: int, tags: tuple[int, ...], number: Number | None) -> None:
-        """A record has come, with its tags (`settled.tags_of`) and its number (`number_of`)."""
-        copy = self._copy(record, number)
+    def add(self, record: CallRecord, now: int, identity: Identity, number: Number | None) -> None:
+        """A record has come, with its identity (`settled.identity_of`) and its number (`number_of`)."""
+        copy = self._copy(record, identity)
         if copy is not None:
             copy.copies += 1
             return
-        self._put(Held(record, now, self.arrivals, 1, (), tags), number)
+        self._put(Held(record, now, self.arrivals, 1, (), identity.tags), identity, number)
         self.arrivals += 1
 
     def due(self) -> int | None:
@@ -76,92 +86,123 @@ class Waiting:
     def take(self, now: int) -> tuple[list[Merged], list[Question]]:
         """The calls that have waited long enough, and those before them in the run's order, with what is doubtful."""
         until = now - self._lateness
-        ordered = _by_start(self._ties.values()) if self._same is None else None
+        ordered = None if self._same is not None else self._ties if self._is_straight else _by_start(self._ties)
         if ordered is not None:
-            while ordered and ordered[-1].held.arrived > until:
-                ordered.pop()
-            return self._release(ordered), []
+            count = len(ordered)
+            while count and ordered[count - 1].held.arrived > until:
+                count -= 1
+            return self._release(ordered[:count]), []
         merged, questions = merge(self.held)
         calls, more = arrange(merged)
         ripe = [index for index, call in enumerate(calls) if call.arrived <= until]
         released = calls[: ripe[-1] + 1] if ripe else []
         gone = {index for call in released for index in call.indexes}
-        held, self.held = self.held, []
-        self._known, self._around, self._ties, self._same = {}, {}, {}, None
+        held = self.held
+        self.held = []
+        self._forget()
         for one in held:
             if one.index not in gone:
-                self._put(one, number_of(one.record))
+                number = number_of(one.record)
+                self._put(one, identity_of(one.record, number), number)
         return released, [question for question in (*questions, *more) if question.index in gone]
 
-    def _copy(self, record: CallRecord, number: Number | None) -> Held | None:
+    def _forget(self) -> None:
+        self._known.clear()
+        self._around.clear()
+        self._ties = []
+        self._is_straight, self._same = True, None
+
+    def _copy(self, record: CallRecord, identity: Identity) -> Held | None:
         """The record that waits and equals this one; of records that have no identity, equal ones are two calls."""
         if self._same is not None:
             return self._same.get(record) if _is_identified(record) else None
-        if record.span_id:
-            known = self._known.get((record.trace_id, record.span_id))
-        else:
-            known = None if number is None else self._known.get((number.process_id, number.agent, number.sequence))
+        known = self._known.get(identity.span or identity.number)
         return known if known is not None and known.record == record else None
 
-    def _put(self, held: Held, number: Number | None) -> None:
+    def _put(self, held: Held, identity: Identity, number: Number | None) -> None:
         self.held.append(held)
         if self._same is None:
-            if not self._is_apart(held, number):
+            if not self._is_apart(held, identity, number):
                 self._same = {one.record: one for one in self.held if _is_identified(one.record)}
         elif _is_identified(held.record):
             self._same[held.record] = held
 
-    def _is_apart(self, held: Held, number: Number | None) -> bool:
+    def _is_apart(self, held: Held, identity: Identity, number: Number | None) -> bool:
         """Whether a record has nothing in common with one that waits; then it is known from now on."""
-        tie = _tie(held, number)
-        known = self._known
-        if tie is None or tie.around in known:
-            return False
-        if held.record.span_id and tie.keys[0] in self._around:
+        tie = _tie(held, identity, number)
+        known, around = self._known, self._around
+        if tie is None or tie.around in known or (identity.span and identity.span in around):
             return False
         for key in tie.keys:
             if key in known:
                 return False
         for key in tie.keys:
             known[key] = held
-        self._around[tie.around] = self._around.get(tie.around, 0) + 1
-        self._ties[held.index] = tie
+        if tie.around:
+            around[tie.around] = around.get(tie.around, 0) + 1
+        ties = self._ties
+        self._is_straight = self._is_straight and (not ties or _goes_on(ties, tie))
+        ties.append(tie)
         return True
 
     def _release(self, released: list[_Tie]) -> list[Merged]:
         """Records that have nothing in common with any other, as calls; they wait no longer."""
-        for one in released:
-            del self._ties[one.held.index]
-            for key in one.keys:
-                del self._known[key]
-            left = self._around[one.around] - 1
-            if left:
-                self._around[one.around] = left
-            else:
-                del self._around[one.around]
-        self.held = [tie.held for tie in self._ties.values()]
+        if len(released) == len(self._ties):
+            self.held = []
+            self._forget()
+        else:
+            gone = set[int]()
+            for one in released:
+                gone.add(one.held.index)
+                for key in one.keys:
+                    del self._known[key]
+                if one.around:
+                    left = self._around[one.around] - 1
+                    if left:
+                        self._around[one.around] = left
+                    else:
+                        del self._around[one.around]
+            self._ties = [tie for tie in self._ties if tie.held.index not in gone]
+            self.held = [tie.held for tie in self._ties]
         return [alone(one.held, one.number) for one in released]
 
 
-def _tie(held: Held, number: Number | None) -> _Tie | None:
+def _tie(held: Held, identity: Identity, number: Number | None) -> _Tie | None:
     """What a record may have in common with others; None where it tells too little, or only of another record."""
     record = held.record
-    trace_id, span_id, call = record.trace_id, record.span_id, record.call
-    if record.is_event or not (span_id or number) or call.start_ns != record.start_ns:
+    call = record.call
+    if record.is_event or not (record.span_id or number is not None) or call.start_ns != record.start_ns:
         return None
-    keys: list[_Key] = [(trace_id, span_id)] if span_id else []
+    keys = [identity.span] if record.span_id else []
     if number is not None:
-        keys.append((number.process_id, number.agent, number.sequence))
+        keys.append(identity.number)
     if call.call_id is not None:
-        keys.append((record.process_id, call.call_id, "", ""))
-    return _Tie(
-        rank_of(record, held.index),
-        held,
-        keys,
-        (trace_id, record.enclosing_span_id or record.parent_span_id),
-        number,
-        None if call.turn is None else (record.agent, call.scope, record.turn),
-    )
+        keys.append(hash((record.process_id, call.call_id)))
+    return _Tie(held, keys, identity.around, number, record.turn)
+
+
+def _goes_on(ties: list[_Tie], tie: _Tie) -> bool:
+    """Whether a record surely stands after others in the run's order: `_by_start` asks no more where each does."""
+    last = ties[-1]
+    before, start = last.held.record.start_ns, tie.held.record.start_ns
+    if before is None or start is None or start <= before:
+        return False
+    one, other = last.number, tie.number
+    if one is None or other is None:
+        if one is not other:
+            return False
+    elif one.sequence >= other.sequence or one.process_id != other.process_id or one.agent != other.agent:
+        return False
+    if tie.turn is None or _one_turn(last, tie):
+        return True
+    if len(ties) > _TURNS:
+        return False
+    return all(not _one_turn(earlier, tie) for earlier in ties)
+
+
+def _one_turn(one: _Tie, other: _Tie) -> bool:
+    mine, theirs = one.held.record, other.held.record
+    return one.turn == other.turn and mine.agent == theirs.agent and mine.call.scope == theirs.call.scope
 
 
 def _by_start(ties: Iterable[_Tie]) -> list[_Tie] | None:
@@ -169,14 +210,14 @@ def _by_start(ties: Iterable[_Tie]) -> list[_Tie] | None:
 
     None where it may give another: where numbers do not go up with the starts, and where a turn is not in one piece.
     """
-    ordered = sorted(ties)
-    if len(ordered) < 2:  # noqa: PLR2004 - one call has no order
-        return ordered
+    ranked: dict[Rank, _Tie] = {rank_of(tie.held.record, tie.held.index): tie for tie in ties}
+    ordered = [ranked[rank] for rank in sorted(ranked)]
     numbers: dict[tuple[str, str], int] = {}
     turns: set[tuple[str, str, Turn]] = set()
     last: tuple[str, str, Turn] | None = None
     for one in ordered:
-        number, turn = one.number, one.turn
+        number, record = one.number, one.held.record
+        turn = None if one.turn is None else (record.agent, record.call.scope, one.turn)
         if number is not None:
             series = (number.process_id, number.agent)
             if numbers.get(series, number.sequence - 1) >= number.sequence:

@@ -12,7 +12,7 @@ from otel_loopguard.stream.dedupe import merge
 from otel_loopguard.stream.held import Held
 from otel_loopguard.stream.order import arrange
 from otel_loopguard.stream.record import CallRecord
-from otel_loopguard.stream.settled import Settled, tags_of
+from otel_loopguard.stream.settled import Settled, identity_of
 from otel_loopguard.stream.waiting import Waiting
 from tests.support.call_records import record
 
@@ -50,7 +50,7 @@ def copied(held: Held) -> Held:
 
 def put(waiting: Waiting, one: CallRecord, now: int) -> None:
     """A record comes."""
-    waiting.add(one, now, tags_of(one, number_of(one)), number_of(one))
+    waiting.add(one, now, identity_of(one, number_of(one)), number_of(one))
 
 
 @given(records())
@@ -122,8 +122,8 @@ def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
         record("look", "a", "r", span="2" * 16, process="p", call_id="c", turn="t"),
         nameless,
     ]
-    assert [settled.knows(one, tags_of(one, number_of(one))) for one in copies] == ["copy"] * 5
-    assert settled.knows(record("look", "z", "r", span="1" * 16), tags_of(whole, number_of(whole))) == "conflict"
+    assert [settled.knows(one, identity_of(one, number_of(one))) for one in copies] == ["copy"] * 5
+    assert settled.knows(record("look", "z", "r", span="1" * 16), identity_of(whole, number_of(whole))) == "conflict"
     others = [record("look", "b", "r", call_id="c", start=10), record("look", "a", "r", span="1" * 16)]
     others[1] = replace(others[1], trace_id="2" * 32)
-    assert [settled.knows(one, tags_of(one, number_of(one))) for one in others] == ["", ""]
+    assert [settled.knows(one, identity_of(one, number_of(one))) for one in others] == ["", ""]
