@@ -7,7 +7,6 @@ keeping the last `Window.memory` of its input.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -42,7 +41,7 @@ class TraceEnd(NamedTuple):
 class _Trace:
     """The spans of one trace, oldest first, with the times when they came."""
 
-    __slots__ = ("arrived", "expected", "hurried", "root", "spans", "waiting")
+    __slots__ = ("arrived", "calls", "expected", "hurried", "root", "spans", "waiting")
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -55,6 +54,14 @@ class _Trace:
         """When the root span came, until that is said."""
         self.expected: int | None = None
         """The timer that is set."""
+        self.calls = 0
+        """Spans so far that are calls."""
+
+    def forget(self, count: int) -> None:
+        """Forget the oldest spans."""
+        self.spans = self.spans[count:]
+        self.arrived = self.arrived[count:]
+        self.waiting = max(0, self.waiting - count)
 
 
 class Window:
@@ -107,6 +114,8 @@ class Window:
             trace = self._traces[key] = _Trace()
         trace.spans.append(span)
         trace.arrived.append(now)
+        if span.call is not None:
+            trace.calls += 1
         if len(trace.spans) > _SPANS:
             self._crowded(key, trace, now)
         if span.span_id and not span.parent_span_id and span.end_ns is not None:
@@ -134,16 +143,13 @@ class Window:
                     self._go_on(key, trace, now)
 
     def _ripe(self, key: _Key, trace: _Trace, now: int, found: list[Placed | TraceEnd]) -> None:
-        until = max(bisect_right(trace.arrived, now - self._wait), trace.hurried)
+        begin = trace.waiting
+        until = max(_count(trace.arrived, begin, now - self._wait), trace.hurried)
         trace.hurried = 0
-        if until > trace.waiting:
-            ready = {id(span) for span in trace.spans[trace.waiting : until] if span.call is not None}
+        if until > begin:
             trace.waiting = until
-            if ready:
-                calls = (span for span in trace.spans if span.call is not None)
-                for span, record in zip(calls, placed(trace.spans), strict=True):
-                    if id(span) in ready:
-                        found.append(Placed(key[0], record))
+            if trace.calls:
+                _place(key, trace, begin, until, found)
         if trace.root is not None and trace.root + self._wait <= now:
             trace.root = None
             found.append(TraceEnd(*key))
@@ -151,13 +157,14 @@ class Window:
     def _go_on(self, key: _Key, trace: _Trace, now: int) -> None:
         """Forget what is old, and set the next timer."""
         long_ago = now - 2 * self._wait
-        if trace.arrived[-1] <= long_ago:
+        arrived = trace.arrived
+        if arrived[-1] <= long_ago:
             del self._traces[key]
             return
-        if trace.arrived[0] <= long_ago:
-            self._forget(trace, bisect_right(trace.arrived, long_ago))
-        first = trace.arrived[trace.waiting] if trace.waiting < len(trace.spans) else None
-        at = trace.arrived[-1] + 2 * self._wait if first is None else first + self._wait
+        if arrived[0] <= long_ago:
+            trace.forget(_count(arrived, 0, long_ago))
+            arrived = trace.arrived
+        at = arrived[-1] + 2 * self._wait if trace.waiting == len(arrived) else arrived[trace.waiting] + self._wait
         self._set(key, trace, at if trace.root is None else min(at, trace.root + self._wait))
 
     def _set(self, key: _Key, trace: _Trace, at: int) -> None:
@@ -168,14 +175,24 @@ class Window:
         """Make room in a trace: what was placed is forgotten early, what was not is placed early."""
         if trace.waiting:
             self.dropped += trace.waiting
-            self._forget(trace, trace.waiting)
+            trace.forget(trace.waiting)
         elif not trace.hurried:
             trace.hurried = _SPANS // 2
             self._set(key, trace, now)
 
-    @staticmethod
-    def _forget(trace: _Trace, count: int) -> None:
-        if count:
-            del trace.spans[:count]
-            del trace.arrived[:count]
-            trace.waiting = max(0, trace.waiting - count)
+
+def _count(arrived: list[int], begin: int, until: int) -> int:
+    """How many spans came up to a time, those before a place among them."""
+    while begin < len(arrived) and arrived[begin] <= until:
+        begin += 1
+    return begin
+
+
+def _place(key: _Key, trace: _Trace, begin: int, until: int, found: list[Placed | TraceEnd]) -> None:
+    """Give back the calls between two places."""
+    ready = {id(span) for span in trace.spans[begin:until] if span.call is not None}
+    if ready:
+        calls = (span for span in trace.spans if span.call is not None)
+        for span, record in zip(calls, placed(trace.spans), strict=True):
+            if id(span) in ready:
+                found.append(Placed(key[0], record))
