@@ -204,7 +204,7 @@ class LocalRuntime:
     # What runs say ------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _say(key: Key, seat: Seat, events: Iterable[RunEvent], said: list[Said]) -> None:
+    def _say(key: Key, seat: Seat, events: list[RunEvent], said: list[Said]) -> None:
         for event in events:
             reported = False
             if isinstance(event, Observed):

@@ -130,8 +130,10 @@ class Roster:
     def changed(self, key: Key, now: int) -> None:
         """A run's state has changed and must be saved again."""
         unsaved = self.unsaved
-        if unsaved.get(key) is None:
-            unsaved.pop(key, None)  # so that the first changed stands first
+        if key not in unsaved:
+            unsaved[key] = now
+        elif unsaved[key] is None:
+            del unsaved[key]  # so that the first changed stands first
             unsaved[key] = now
 
     def saved(self, keys: Iterable[Key]) -> Iterator[tuple[Key, Packed | None]]:

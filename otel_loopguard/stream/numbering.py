@@ -39,8 +39,7 @@ class _Series:
         if sequence >= self.next and len(self.heard) < _HEARD:
             self.heard.add(sequence)
 
-    def meet(self, number: Number) -> list[Doubt]:
-        doubts: list[Doubt] = []
+    def meet(self, number: Number, doubts: list[Doubt]) -> None:
         if number.process_id:  # call records may be numbered in steps of ten, or from nought
             while self.next in self.heard:
                 self.heard.discard(self.next)
@@ -58,7 +57,6 @@ class _Series:
             if end < self.latest_start or end < start:
                 doubts.append("clock")
             self.latest_start = max(self.latest_start, start)
-        return doubts
 
 
 class Numbering:
@@ -66,6 +64,8 @@ class Numbering:
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, str], _Series] = {}
+        self._last: tuple[str, str, _Series] | None = None
+        """The process and agent that were asked for last: mostly the only ones."""
         self._forgot = False
         self._numbered: set[str] = set()
         self._unnumbered: set[str] = set()
@@ -101,7 +101,7 @@ class Numbering:
         if not call.numbers and len(self._unnumbered) < _PROCESSES:
             self._unnumbered.add(call.record.process_id)
         for number in call.numbers:
-            if len(self._numbered) < _PROCESSES:
+            if number.process_id not in self._numbered and len(self._numbered) < _PROCESSES:
                 self._numbered.add(number.process_id)
 
     def meet(self, call: Merged) -> list[Doubt]:
@@ -112,10 +112,13 @@ class Numbering:
         for number in call.numbers:
             if number.process_id in self._unnumbered:
                 doubts.append("unnumbered")
-            doubts += self._of(number).meet(number)
+            self._of(number).meet(number, doubts)
         return doubts
 
     def _of(self, number: Number) -> _Series:
+        last = self._last
+        if last is not None and last[0] == number.process_id and last[1] == number.agent:
+            return last[2]
         key = (number.process_id, number.agent)
         series = self._series.get(key)
         if series is None:
@@ -123,4 +126,5 @@ class Numbering:
             if len(self._series) > _SERIES:
                 del self._series[next(iter(self._series))]
                 self._forgot = True
+        self._last = number.process_id, number.agent, series
         return series

@@ -223,4 +223,5 @@ def _likeness(record: CallRecord) -> Tags:
 
 
 def _tag(text: str) -> int:
-    return int.from_bytes(text.encode("utf-8", "surrogatepass"), "big") % _PRIME
+    data = text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(data, "big") % _PRIME

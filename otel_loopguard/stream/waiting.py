@@ -91,7 +91,7 @@ class Waiting:
             count = len(ordered)
             while count and ordered[count - 1].held.arrived > until:
                 count -= 1
-            return self._release(ordered[:count]), []
+            return self._release(ordered[:count], is_first=ordered is self._ties), []
         merged, questions = merge(self.held)
         calls, more = arrange(merged)
         ripe = [index for index, call in enumerate(calls) if call.arrived <= until]
@@ -145,15 +145,16 @@ class Waiting:
         ties.append(tie)
         return True
 
-    def _release(self, released: list[_Tie]) -> list[Merged]:
-        """Records that have nothing in common with any other, as calls; they wait no longer."""
+    def _release(self, released: list[_Tie], *, is_first: bool) -> list[Merged]:
+        """Records that have nothing in common with any other, as calls; they wait no longer.
+
+        ``is_first``: they are those that came first.
+        """
         if len(released) == len(self._ties):
             self.held = []
             self._forget()
         else:
-            gone = set[int]()
             for one in released:
-                gone.add(one.held.index)
                 for key in one.keys:
                     del self._known[key]
                 if one.around:
@@ -162,7 +163,11 @@ class Waiting:
                         self._around[one.around] = left
                     else:
                         del self._around[one.around]
-            self._ties = [tie for tie in self._ties if tie.held.index not in gone]
+            if is_first:
+                self._ties = self._ties[len(released) :]
+            else:
+                gone = {one.held.index for one in released}
+                self._ties = [tie for tie in self._ties if tie.held.index not in gone]
             self.held = [tie.held for tie in self._ties]
         return [alone(one.held, one.number) for one in released]
 
