@@ -42,9 +42,7 @@ class _Span(msgspec.Struct, gc=False, array_like=True):
 
 
 _PLAIN: Final = tuple(
-    name
-    for name in CallRecord.__struct_fields__
-    if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
+    name for name in CallRecord.__slots__ if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
 )
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=array_of)
 _SPANS: Final = msgspec.msgpack.Decoder(tuple[int, _Span], dec_hook=value_of)
@@ -70,7 +68,7 @@ def pack_span(span: Span, index: int) -> bytes:
         span.start_ns,
         span.end_ns,
         span.role,
-        None if span.call is None else _record(msgspec.structs.replace(span.call, trace_id="")),
+        None if span.call is None else _record(span.call.changed(trace_id="")),
         span.hints,
     )
     return _encoded(index, packed)
@@ -83,7 +81,7 @@ def unpack_span(item: bytes, trace_id: str) -> tuple[int, Span]:
     if span.record is not None:
         call = _whole(span.record, "")
         if call.span_id:
-            call = msgspec.structs.replace(call, trace_id=trace_id)
+            call = call.changed(trace_id=trace_id)
     return index, Span(
         trace_id, span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.role, call, span.hints
     )

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from otel_loopguard.core.value import mapping_of, value_of
+from otel_loopguard.core.value import mapping_of
 from otel_loopguard.runtimes import Arrival, arrivals_of
 from otel_loopguard.stream.reader import Ending
-from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.record import CallRecord, record_of
 from otel_loopguard.stream.trace import Span
 
 __all__ = ["pack_arrivals", "pack_parts", "unpack_arrivals"]
@@ -28,9 +28,9 @@ _PLACED: Final = 3
 
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=mapping_of)
 _FORM: Final = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
-_GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]], dec_hook=value_of)
+_GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]], dec_hook=record_of)
 _BYTES: Final = msgspec.msgpack.Decoder(list[bytes])
-_RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]], dec_hook=value_of)
+_RECORDS: Final = msgspec.msgpack.Decoder(list[tuple[str, CallRecord]], dec_hook=record_of)
 
 
 def pack_arrivals(arrivals: Sequence[Arrival]) -> bytes:

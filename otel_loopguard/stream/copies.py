@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import msgspec
-
 from otel_loopguard.stream.held import Held, Number
 from otel_loopguard.stream.record import CallRecord
 
@@ -83,8 +81,7 @@ def completed(best: CallRecord, other: CallRecord) -> CallRecord:
     )
     numbered = best if best.sequence is not None else other
     named = best if best.agent_named or not other.agent_named else other
-    return msgspec.structs.replace(
-        best,
+    return best.changed(
         call=call,
         outcome=best.outcome if best.outcome.kind != "missing" else other.outcome,
         agent=named.agent or best.agent or other.agent,
@@ -109,7 +106,7 @@ def _union(one: tuple[_Mark, ...], other: tuple[_Mark, ...]) -> tuple[_Mark, ...
 
 def as_bytes(record: CallRecord) -> bytes:
     """A record as bytes: equal for equal records, and an order that does not depend on arrival."""
-    return repr(msgspec.structs.astuple(record)).encode("utf-8", "surrogatepass")
+    return repr(record.fields()).encode("utf-8", "surrogatepass")
 
 
 def other_agents(one: CallRecord, other: CallRecord) -> bool:

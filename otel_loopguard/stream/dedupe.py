@@ -20,8 +20,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Final
 
-import msgspec
-
 from otel_loopguard.core.call import Turn
 from otel_loopguard.stream.copies import (
     as_bytes,
@@ -302,7 +300,7 @@ def _combined(members: list[Held]) -> Merged:
         if not item.record.is_event
     )
     if best.call.start_ns != best.start_ns:
-        best = msgspec.structs.replace(best, call=best.call.changed(start_ns=best.start_ns))
+        best = best.changed(call=best.call.changed(start_ns=best.start_ns))
     return Merged(
         best,
         min(item.arrived for item in members),

@@ -11,12 +11,12 @@ from typing import Final
 
 import msgspec
 
-from otel_loopguard.core.value import mapping_of, value_of
+from otel_loopguard.core.value import mapping_of
 from otel_loopguard.errors import StateError
 from otel_loopguard.stream.events import Doubt
 from otel_loopguard.stream.held import Held, Number
 from otel_loopguard.stream.line import Met
-from otel_loopguard.stream.record import CallRecord
+from otel_loopguard.stream.record import CallRecord, record_of
 
 __all__ = [
     "VERSION",
@@ -108,7 +108,7 @@ class RunState(msgspec.Struct, array_like=True):
 
 _NOTHING_SETTLED: Final = bytes(2)
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=mapping_of)
-_DECODER: Final = msgspec.msgpack.Decoder(RunState, dec_hook=value_of)
+_DECODER: Final = msgspec.msgpack.Decoder(RunState, dec_hook=record_of)
 
 
 def pack_run(state: RunState) -> bytes:

@@ -65,7 +65,7 @@ def placed(spans: Sequence[Span]) -> Iterator[CallRecord]:
     runs = {call.run_id for call in calls if call.run_named} or set(_runs_around(spans))
     only = runs.pop() if len(runs) == 1 and spans[0].trace_id else None
     for call in calls:
-        yield call if call.run_named or only is None else msgspec.structs.replace(call, run_id=only)
+        yield call if call.run_named or only is None else call.changed(run_id=only)
 
 
 def placed_alone(span: Span) -> Span:
@@ -102,8 +102,7 @@ def _placed(span: Span, call: CallRecord, known: dict[str, Span], turns: dict[in
     )
     turn = found.turn if found.turn is not None else turns.get(id(span))
     enclosing, delegated = _enclosing(around)
-    return msgspec.structs.replace(
-        call,
+    return call.changed(
         call=call.call.in_turn(turn),
         run_id=found.run_id,
         run_named=found.run_named,

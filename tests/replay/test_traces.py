@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -246,7 +245,7 @@ def test_a_packed_call_comes_back(one: CallRecord, index: int) -> None:
 @given(call_records, st.none() | st.builds(Hints, names, names, agent=names, turn=names), numbers)
 def test_a_packed_span_comes_back(one: CallRecord, hints: Hints | None, start: int | None) -> None:
     """Spans with and without a call survive the wait, and so does the role of a span."""
-    one = msgspec.structs.replace(one, run_id="")
+    one = one.changed(run_id="")
     span_of_call = Span("", "s", "p", start, None, None, one, hints)
     assert unpack_span(pack_span(span_of_call, 3), "") == (3, span_of_call)
     agent = Span("t" * 32, "s", "p", start, 9, role(AGENT))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-import msgspec
 import pytest
 
 from otel_loopguard.stream.dedupe import merge
@@ -78,9 +77,8 @@ COPIES = [
         "one number of one process, which merged two names and ids",
         [
             record("search", span=ONE, number=4, process="p", call_id="c1"),
-            msgspec.structs.replace(
-                record(span=TWO, number=4, process="p"),
-                call=record("search", call_id="c2").call.changed(tool="search_tool"),
+            record(span=TWO, number=4, process="p").changed(
+                call=record("search", call_id="c2").call.changed(tool="search_tool")
             ),
         ],
     ),

@@ -153,5 +153,5 @@ def test_equal_calls_behind_one_model_span(differ: bool, turns: int) -> None:  #
         span = tool(f"t{number}", "root", 10 * number + 2, 10 * number + 9)
         assert span.call is not None
         call = ToolCall("look", f"{number if differ else 0:032x}", "k")
-        spans.append(msgspec.structs.replace(span, call=msgspec.structs.replace(span.call, call=call)))
+        spans.append(msgspec.structs.replace(span, call=span.call.changed(call=call)))
     assert len({call.call.turn for call in placed(spans)}) == turns

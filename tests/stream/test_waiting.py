@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from otel_loopguard.stream.copies import number_of
 from otel_loopguard.stream.dedupe import merge
@@ -117,7 +116,7 @@ def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
     settled = Settled.from_state(settled.state())
     copies = [
         whole,
-        replace(whole, sequence=None, process_id="p"),
+        whole.changed(sequence=None, process_id="p"),
         record("look", "a", "r", span="2" * 16, number=4, process="p"),
         record("look", "a", "r", span="2" * 16, process="p", call_id="c", turn="t"),
         nameless,
@@ -125,5 +124,5 @@ def test_a_late_copy_is_known_by_any_of_its_marks() -> None:
     assert [settled.knows(one, identity_of(one, number_of(one))) for one in copies] == ["copy"] * 5
     assert settled.knows(record("look", "z", "r", span="1" * 16), identity_of(whole, number_of(whole))) == "conflict"
     others = [record("look", "b", "r", call_id="c", start=10), record("look", "a", "r", span="1" * 16)]
-    others[1] = replace(others[1], trace_id="2" * 32)
+    others[1] = others[1].changed(trace_id="2" * 32)
     assert [settled.knows(one, identity_of(one, number_of(one))) for one in others] == ["", ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from otel_loopguard.conventions import Role
 from otel_loopguard.stream.trace import Hints, Span
@@ -17,7 +16,7 @@ AGENT = Span(TRACE, "a" * 16, "b" * 16, 1, 9, Role("agent", agent="researcher", 
 
 def call(number: int, run: str | None = None, sequence: int | None = None) -> Span:
     """A tool span below the agent's; ``run`` is what its process says."""
-    held = replace(record(span=f"{number:016x}", number=sequence, start=number, end=number + 1), run_id="")
+    held = record(span=f"{number:016x}", number=sequence, start=number, end=number + 1).changed(run_id="")
     return Span(TRACE, f"{number:016x}", "a" * 16, number, number + 1, None, held, Hints(run_id=run))
 
 
