@@ -42,7 +42,7 @@ class _Span(msgspec.Struct, gc=False, array_like=True):
 
 
 _PLAIN: Final = tuple(
-    name for name in CallRecord.__slots__ if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
+    name for name in CallRecord.names if name not in ("run_id", "call", "outcome", "findings", "findings_elsewhere")
 )
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=array_of)
 _SPANS: Final = msgspec.msgpack.Decoder(tuple[int, _Span], dec_hook=value_of)

@@ -6,7 +6,7 @@ finished): telling that is `dedupe`'s work.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from otel_loopguard.core.call import Outcome, ToolCall, Turn
 from otel_loopguard.core.compiled import mypyc_attr
@@ -19,11 +19,12 @@ __all__ = ["CallRecord", "record_of"]
 class CallRecord(Value):
     """A tool call with its place in the world."""
 
-    __slots__ = (  # in the order of the constructor
+    names: ClassVar = (
         "run_id", "call", "outcome", "agent", "agent_named", "run_named", "sequence", "process_id", "trace_id",
         "span_id", "parent_span_id", "enclosing_span_id", "delegated", "start_ns", "end_ns", "message", "findings",
         "findings_elsewhere", "is_event",
     )  # fmt: skip
+    __slots__ = names
 
     def __init__(
         self,
