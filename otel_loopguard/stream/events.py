@@ -87,6 +87,9 @@ class Observed:
     def __repr__(self) -> str:
         return f"Observed{self._parts()!r}"
 
+    def __reduce__(self) -> tuple[type[Observed], tuple[object, ...]]:
+        return Observed, self._parts()
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
