@@ -109,6 +109,14 @@ class ToolCall(Value):
         self.start_ns: Final = start_ns
         """Unix time in nanoseconds."""
 
+    def fields(self) -> tuple[object, ...]:
+        """All fields in order, each read directly: every call is packed once."""
+        return (
+            self.tool, self.fingerprint, self.key_id, self.unknown, self.group, self.idempotency, self.words,
+            self.word_count, self.bare, self.payload, self.thought, self.call_id, self.turn, self.scope,
+            self.user_message, self.handoff_to, self.start_ns,
+        )  # fmt: skip
+
     def in_turn(self, turn: Turn) -> ToolCall:
         """The same call in another turn."""
         return ToolCall(
@@ -212,6 +220,15 @@ class Outcome(Value):
         differences tell anything; never emitted, as the next."""
         self.beside: Final = beside
         """Fingerprint of such an answer without its counts."""
+
+    def fields(self) -> tuple[object, ...]:
+        """All fields in order, each read directly: every call is packed once."""
+        return (
+            self.kind, self.fingerprint, self.error_type, self.category, self.error, self.shape, self.refusal,
+            self.informative, self.approval, self.hitless, self.tells, self.moving, self.said, self.measure,
+            self.declared, self.terminal, self.items, self.unseen, self.state, self.end_ns, self.gist, self.page,
+            self.counter, self.beside,
+        )  # fmt: skip
 
 
 MISSING = Outcome("missing")

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from otel_loopguard.core.value import mapping_of
+from otel_loopguard.core.value import array_of
 from otel_loopguard.runtimes import Arrival, arrivals_of
 from otel_loopguard.stream.reader import Ending
 from otel_loopguard.stream.record import CallRecord, record_of
@@ -20,13 +20,16 @@ from otel_loopguard.stream.trace import Span
 __all__ = ["pack_arrivals", "pack_parts", "unpack_arrivals"]
 
 # The first thing in a row, so that older rows can be told apart.
-_ARRIVALS: Final = 1
+_NAMED_ARRIVALS: Final = 1
+"""As rows were, with the names of all fields; read still, as placed calls of that form."""
 _PARTS: Final = 2
 """Several rows in one, as they came."""
-_PLACED: Final = 3
+_NAMED_PLACED: Final = 3
+_ARRIVALS: Final = 4
+_PLACED: Final = 5
 """Calls whose runs are known."""
 
-_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=mapping_of)
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=array_of)
 _FORM: Final = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
 _GROUPS: Final = msgspec.msgpack.Decoder(list[tuple[str, list[Span], list[Ending]]], dec_hook=record_of)
 _BYTES: Final = msgspec.msgpack.Decoder(list[bytes])
@@ -59,9 +62,9 @@ def unpack_arrivals(data: bytes) -> list[Arrival]:
     form, rest = _FORM.decode(data)
     if form == _PARTS:
         return [arrival for part in _BYTES.decode(rest) for arrival in unpack_arrivals(part)]
-    if form == _PLACED:
+    if form in (_PLACED, _NAMED_PLACED):
         return [Arrival(tenant, record) for tenant, record in _RECORDS.decode(rest)]
-    if form != _ARRIVALS:
+    if form not in (_ARRIVALS, _NAMED_ARRIVALS):
         raise msgspec.ValidationError("a row of the journal has an unknown format")
     arrivals: list[Arrival] = []
     for tenant, spans, endings in _GROUPS.decode(rest):

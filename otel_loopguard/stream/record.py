@@ -81,6 +81,15 @@ class CallRecord(Value):
         """It comes from a log event about the call: it says nothing about arguments, result or end that was not
         marked."""
 
+    def fields(self) -> tuple[object, ...]:
+        """All fields in order, each read directly: every call is packed once."""
+        return (
+            self.run_id, self.call, self.outcome, self.agent, self.agent_named, self.run_named, self.sequence,
+            self.process_id, self.trace_id, self.span_id, self.parent_span_id, self.enclosing_span_id,
+            self.delegated, self.start_ns, self.end_ns, self.message, self.findings, self.findings_elsewhere,
+            self.is_event,
+        )  # fmt: skip
+
     @property
     def finished(self) -> bool:
         """The call had ended when the record was made."""
@@ -97,6 +106,8 @@ def record_of(kind: type[Any], fields: object) -> object:
     """As `value_of`, of a call record with its parts, too. Raises `TypeError` where the fields are none."""
     if kind is not CallRecord:
         return value_of(kind, fields)
+    if isinstance(fields, list):
+        fields = dict(zip(CallRecord.names, fields, strict=True))
     if not isinstance(fields, dict):
         raise TypeError("no fields of a call record")
     held: dict[str, Any] = {

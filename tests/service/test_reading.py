@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from otel_loopguard.conventions import MARKERS
 from otel_loopguard.core.fingerprint import Keyring, SecretKey
 from otel_loopguard.core.policy import Policy
+from otel_loopguard.core.value import mapping_of
 from otel_loopguard.runtimes import Arrival
 from otel_loopguard.service.intake import Request
 from otel_loopguard.service.journal import pack_arrivals, unpack_arrivals
@@ -74,6 +76,30 @@ def test_arrivals_come_back_from_the_journal() -> None:
         Arrival("two", ends[0]),
     ]
     assert unpack_arrivals(pack_arrivals(arrivals)) == arrivals
+
+
+def test_rows_with_the_names_of_fields_are_read() -> None:
+    """A journal that an older version left: calls of traces with what ended, and placed calls."""
+    read = reading().read(request(traces(SPANS)))
+    ends = reading().read(request(logs([("loopguard.run.end", {"loopguard.run.id": "run"})]), "logs")).endings
+    calls = [one.call for one in read.spans if one.call is not None]
+    assert calls
+    encoder = msgspec.msgpack.Encoder(enc_hook=mapping_of)
+    assert unpack_arrivals(encoder.encode((1, [("one", read.spans, ends)]))) == [
+        Arrival("one", item) for item in (*read.spans, *ends)
+    ]
+    assert unpack_arrivals(encoder.encode((3, [("one", call) for call in calls]))) == [
+        Arrival("one", call) for call in calls
+    ]
+    placed = [Arrival("two", call) for call in calls]
+    assert unpack_arrivals(pack_arrivals(placed)) == placed
+
+
+@pytest.mark.parametrize("row", [(9, []), (4, [("one", [1], [])]), (5, [("one", ["run"])]), (5, [("one", {})])])
+def test_what_is_no_row_is_refused(row: tuple[int, object]) -> None:
+    """A form of a later version, or something else: nothing of it is guessed."""
+    with pytest.raises(msgspec.DecodeError):
+        unpack_arrivals(msgspec.msgpack.encode(row))
 
 
 def test_a_rotated_key_makes_other_fingerprints() -> None:
