@@ -129,6 +129,9 @@ def compile_in(folder: Path, names: list[str], *, jobs: int | None = None) -> li
         except SystemExit as error:
             raise CompilingError(f"mypy does not accept the sources (exit code {error.code}), see above") from None
         at_once = jobs or os.cpu_count() or 1
+        if sys.platform != "win32":
+            for extension in extensions:  # what modules call of one another stays inside: no look-up, and inlining
+                extension.extra_compile_args.append("-fvisibility=hidden")
 
         class Build(build_ext):  # type: ignore[misc]  # setuptools compiles the files of the group one by one
             def build_extensions(self) -> None:

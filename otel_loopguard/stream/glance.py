@@ -99,13 +99,14 @@ class Glance:
         """
         self._reader_of = reader_of
         self._is_scoped = is_scoped
-        self._plans: dict[frozenset[str], _Plan] = {}
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+        """By keys in the order in which they come, which is the same for equal spans of one sender."""
         self._roles: dict[tuple[str, str, str, str], Role] = {}
         self._bare: dict[tuple[CallReader, str], ToolCall] = {}
 
     def read(self, span: SpanMessage, service: str) -> Span | None:
         """What the span of a service's process tells; None where it must be read the long way."""
-        keys = frozenset(span.attributes)
+        keys = tuple(span.attributes)
         plan = self._plans.get(keys)
         if plan is None:
             plan = self._plan(keys)
@@ -141,8 +142,8 @@ class Glance:
 
     # Combinations of keys -----------------------------------------------------------------------------------------
 
-    def _plan(self, keys: frozenset[str]) -> _Plan:
-        plan = self._planned(keys)
+    def _plan(self, keys: tuple[str, ...]) -> _Plan:
+        plan = self._planned(frozenset(keys))
         if len(keys) <= _KEYS and sum(map(len, keys)) <= _CHARACTERS:
             if len(self._plans) >= _PLANS:
                 self._plans.clear()
