@@ -103,10 +103,10 @@ _NO_FAILURE: Final = Failure(is_error=False, error_type=None, message=None)
 def name_of(value: object) -> str | None:
     """A name or an id as text of bounded length; None for what is empty or no scalar."""
     if isinstance(value, str):
-        return (value if len(value) <= LONGEST else bounded(value)) or None
+        return (value if type(value) is str and len(value) <= LONGEST else bounded(value)) or None
     if value is None or isinstance(value, bool):
         return None
-    return str(value) if isinstance(value, int) else None
+    return int.__repr__(value) if isinstance(value, int) else None
 
 
 def first_name(attributes: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

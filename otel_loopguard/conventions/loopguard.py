@@ -17,6 +17,9 @@ from ._record import ContentKeys, Event, Marks, RawCall, Record, Role
 
 __all__ = ["Loopguard"]
 
+LARGEST_SEQUENCE: Final = 1 << 62
+"""No process counts so far: a number beyond is not kept, because it could not be packed."""
+
 
 class Loopguard:
     """The overlay."""
@@ -121,4 +124,6 @@ def _findings(
 
 def _number(attributes: Mapping[str, object], key: str) -> int | None:
     value = attributes.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= LARGEST_SEQUENCE:
+        return None
+    return value

@@ -150,6 +150,7 @@ class History(Calls):
     def _judge_result(self, entry: Entry, call: ToolCall, outcome: Outcome, settings: ToolPolicy) -> None:
         """Fill in what the result says against what was there before: our own answers, passing failures, progress."""
         if entry.outcome == "ours":
+            entry.answer = None
             for one in reversed(self.by_key.get(entry.key or 0, NO_CALLS)):
                 if one.answer is not None:
                     entry.answer = one.answer

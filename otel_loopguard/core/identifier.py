@@ -19,12 +19,15 @@ _DIGITS: Final = 32
 """Hex digits of the hash of the whole: 128 bits, so that no two are ever taken for one."""
 
 
-def bounded(text: str) -> str:
+def bounded(name: object) -> str:
     """A name or id of any length as one of at most `LONGEST` characters; equal texts, and only those, stay equal.
+
+    What is no text, whatever hosts take for an id, is spelled out first; an enumeration's text is its value.
 
     A longer text is its beginning, an ellipsis, and hex digits of the SHA-256 of the whole. The form of a form is
     itself.
     """
+    text = name if type(name) is str else str.__str__(name) if isinstance(name, str) else str(name)
     if len(text) <= LONGEST:
         return text
     return f"{text[:_BEGINNING]}…{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGITS]}"

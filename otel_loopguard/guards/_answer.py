@@ -48,6 +48,13 @@ class Call:
     is_anonymous: bool = False
     """Nothing tells whose call it is: it is let through, and its result goes to nobody else."""
 
+    def __copy__(self) -> Call:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Call:
+        """The call itself: it is one event, and what it holds belongs to its run."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Allow:

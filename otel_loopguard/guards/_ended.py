@@ -11,6 +11,7 @@ from time import time_ns
 from typing import Final
 
 from otel_loopguard.core.call import ABSENT, Absent
+from otel_loopguard.core.identifier import bounded
 from otel_loopguard.core.policy import Mode, ToolPolicy
 from otel_loopguard.errors import LoopDetected
 from otel_loopguard.live import Guarded, Taken, inside
@@ -138,14 +139,15 @@ class Ended(Told):
         guarded, seen = call.guarded, call.seen
         if guarded is None or seen is None:
             return None
-        raw = seen.raw.changed(
-            result=result, is_error=is_error or ours, error_type="loop_detected" if ours else error_type,
-            error_message=error_message,
-        )  # fmt: skip
         try:
+            raw = seen.raw.changed(
+                result=result, is_error=bool(is_error or ours),
+                error_type="loop_detected" if ours else None if error_type is None else bounded(error_type),
+                error_message=None if error_message is None else str(error_message),
+            )  # fmt: skip
             return self._live.conclude(guarded, seen.changed(raw=raw, end_ns=time_ns()))
         finally:  # only now the engine knows of it
-            self._leave(call, has_failed=is_error or error_type is not None)
+            self._leave(call, has_failed=bool(is_error) or error_type is not None)
 
     def _leave(self, call: Call, *, has_failed: bool) -> None:
         for follower in self._in_flight.leave(call, has_failed=has_failed):

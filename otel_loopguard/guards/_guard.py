@@ -154,11 +154,11 @@ class Guard(Ended):
                 RawCall(
                     "guard", bounded(tool), arguments, call_id=bounded(call_id or "") or None,
                     run_id=bounded(run or "") or None, agent=bounded(agent or "") or None,
-                    turn=bounded(turn) if isinstance(turn, str) else turn,
+                    turn=_turn(turn),
                 ),
                 tools,
-                default_run,
-                conversation or "",
+                None if default_run is None else bounded(default_run),
+                bounded(conversation or ""),
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - nothing of ours reaches the host
             self._edge.caught(error)
@@ -303,3 +303,15 @@ class Guard(Ended):
     def _forget(self, run_id: str) -> None:
         self._kept.forget(run_id)
         self._in_flight.forget(run_id)
+
+
+def _turn(token: object) -> Turn:
+    """A model decision's token as it is kept: equal ones stay equal."""
+    if token is None or isinstance(token, int):
+        return token
+    if isinstance(token, str):
+        return bounded(token)
+    try:
+        return hash(token)
+    except TypeError:  # no value to compare by
+        return bounded(token)

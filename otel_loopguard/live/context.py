@@ -46,8 +46,9 @@ def run(run_id: object, *, agent: str | None = None) -> Iterator[None]:
     value with one, such as a UUID); None keeps the run that is around. ``agent`` None leaves it to the spans to say.
     """
     around = given_in(otel_context.get_current())
-    text = "" if run_id is None else bounded(str(run_id))
-    token = otel_context.attach(otel_context.set_value(_KEY, Given(text or around.run_id, agent and bounded(agent))))
+    text = "" if run_id is None else bounded(run_id)
+    given = Given(text or around.run_id, None if agent is None else bounded(agent))
+    token = otel_context.attach(otel_context.set_value(_KEY, given))
     try:
         yield
     finally:

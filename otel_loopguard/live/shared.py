@@ -124,6 +124,7 @@ def finish(reason: str = "", *, run_id: object = None) -> None:
         allowed = ", ".join(f"`{one}`" for one in TERMINATION_REASONS)
         _logger.warning("otel-loopguard: unknown termination reason, expected one of %s; left out", allowed)
         reason = ""
+    reason = reason or ""  # whatever an application takes for none
     named, trace_id = _here()
     named = bounded(str(run_id)) if run_id else named
     span = trace.get_current_span().get_span_context()

@@ -5,7 +5,7 @@ It keeps no span alive: one that nobody ends goes when its owner drops it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from weakref import ReferenceType, ref
 
 from opentelemetry.sdk.trace import ReadableSpan, Span
@@ -55,11 +55,11 @@ class OpenSpan:
     __slots__ = ("_reader", "_reading", "_view", "identity", "ids", "parent_id", "siblings", "span", "span_id")
 
     def __init__(self, span: ReadableSpan, span_id: int, reader: SpanReader) -> None:
-        parent = span.parent
+        parent: Any = span.parent
         self.span: ReferenceType[ReadableSpan] = ref(span)
         self.identity = span.get_span_context()
         self.span_id = span_id
-        self.parent_id = 0 if parent is None else parent.span_id
+        self.parent_id = 0 if parent is None else int(parent.span_id)
         """0 for a root."""
         self.ids: Ids = reader.spelled(self.identity, parent)
         self.siblings: Siblings | None = None

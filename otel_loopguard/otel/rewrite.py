@@ -95,7 +95,7 @@ def rebuild_events(span: Span, events: Sequence[Event]) -> None:
     take them.
     """
     live: Any = span
-    times = [event.timestamp for event in span.events]
+    times = _times(span)
     dropped = span.dropped_events
     live._events = live._new_events()  # noqa: SLF001
     if span.events:
@@ -106,9 +106,16 @@ def rebuild_events(span: Span, events: Sequence[Event]) -> None:
         live._events.dropped = dropped  # noqa: SLF001
 
 
+def _times(span: ReadableSpan) -> list[Any]:
+    """The times of a span's events, of whatever type a host gave them."""
+    events: Sequence[Any] = span.events
+    return [event.timestamp for event in events]
+
+
 def remove_events(span: ReadableSpan) -> None:
-    """Leave a span no event at all. Raises where it keeps them."""
-    _put(span, "_events", (), lambda: not span.events)
+    """Leave a span no event at all; one that still records may get others. Raises where it keeps them."""
+    fresh = getattr(span, "_new_events", None)
+    _put(span, "_events", () if fresh is None else fresh(), lambda: not span.events)
 
 
 def drop_status(span: Span) -> None:
@@ -150,7 +157,7 @@ def force(span: ReadableSpan, redaction: Redaction, written: Mapping[str, Value]
     merged = {**(span.attributes or {}), **redaction.attributes, **written}
     _put(span, "_attributes", merged, lambda: dict(span.attributes or {}) == merged)
     if redaction.events is not None:
-        times = [event.timestamp for event in span.events]
+        times = _times(span)
         events = tuple(
             SdkEvent(event.name, dict(event.attributes), time)  # type: ignore[arg-type]
             for event, time in zip(redaction.events, times, strict=True)

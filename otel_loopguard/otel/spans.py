@@ -17,7 +17,7 @@ from otel_loopguard.conventions import Event, Record
 
 from .ids import Ids
 
-__all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex", "span_id_of"]
+__all__ = ["Ids", "SpanReader", "attributes_in", "events_in", "span_hex", "span_id_of", "time_of"]
 
 Kind = Literal["", "internal", "server", "client", "producer", "consumer"]
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -45,16 +45,32 @@ def attributes_in(span: ReadableSpan) -> Mapping[str, object]:
     return span.attributes or _NOTHING
 
 
-def span_id_of(span: ReadableSpan) -> int:
+def span_id_of(span: Any) -> int:  # noqa: ANN401 - whatever calls itself one
     """The span's id; 0 where it has none. A span context is a tuple, whose second is asked for twice a span."""
     try:
-        found: object = span._context[1]  # type: ignore[index] # noqa: SLF001
-        if isinstance(found, int):
+        found = span._context[1]  # noqa: SLF001
+        if type(found) is int:
             return found
-    except (AttributeError, IndexError, TypeError):
+    except Exception:  # noqa: BLE001, S110 - another SDK's span
         pass
-    identity = span.get_span_context()
-    return 0 if identity is None else identity.span_id
+    try:
+        return int(span.get_span_context().span_id)
+    except Exception:  # noqa: BLE001
+        return 0
+
+
+def time_of(moment: Any) -> int | None:  # noqa: ANN401 - whatever a host handed over
+    """Unix nanoseconds as a whole number; None for what is no time."""
+    if moment is None or type(moment) is int:
+        return moment
+    try:
+        return int(moment)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _text(value: object) -> str:
+    return value if type(value) is str else "" if value is None else str(value)
 
 
 def events_in(span: ReadableSpan) -> Sequence[SdkEvent]:
@@ -96,19 +112,21 @@ class SpanReader:
         """The ids of a span and its parent; those of the last one stand for many of the next, in part."""
         if identity is None:
             return Ids("", "", "")
+        ids: Any = identity  # some make ids that only behave like whole numbers
         trace_id, trace = self._trace
-        if trace_id != identity.trace_id:
-            trace_id = identity.trace_id
+        if trace_id != ids.trace_id:
+            trace_id = int(ids.trace_id)
             trace = f"{trace_id:032x}"
             self._trace = (trace_id, trace)
         if parent is None:
-            return Ids(trace, span_hex(identity.span_id), "")
+            return Ids(trace, span_hex(int(ids.span_id)), "")
+        outer: Any = parent
         parent_id, above = self._parent
-        if parent_id != parent.span_id:
-            parent_id = parent.span_id
+        if parent_id != outer.span_id:
+            parent_id = int(outer.span_id)
             above = span_hex(parent_id)
             self._parent = (parent_id, above)
-        return Ids(trace, span_hex(identity.span_id), above)
+        return Ids(trace, span_hex(int(ids.span_id)), above)
 
     def record(self, span: ReadableSpan, attributes: Mapping[str, object], ids: Ids, end_ns: int | None) -> Record:
         """The span as a record; ``attributes`` is a copy of its attributes."""
@@ -118,21 +136,22 @@ class SpanReader:
             common = self._common = _common(span, common)
         events = events_in(span)
         status = span.status
+        held: Any = span
         return Record(
             "span",
-            span.name,
+            _text(held.name),
             attributes,
-            [Event(event.name, dict(event.attributes or _NOTHING)) for event in events] if events else (),
+            [Event(_text(event.name), dict(event.attributes or _NOTHING)) for event in events] if events else (),
             common.resource_attributes,
             common.scope_name,
             _kind_of(span.kind),
             ids.trace_id,
             ids.span_id,
             ids.parent_span_id,
-            span.start_time,
+            time_of(held.start_time),
             end_ns,
             status.status_code is _ERROR,
-            status.description or "",
+            _text(status.description),
             length_limit=common.length_limit,
         )
 
@@ -159,6 +178,6 @@ def _common(span: ReadableSpan, before: _Common) -> _Common:
         scope,
         limits,
         before.resource_attributes if before.resource is resource else dict(resource.attributes),
-        scope.name if scope is not None else "",
+        _text(getattr(scope, "name", None)),
         longest if isinstance(longest, int) else None,
     )

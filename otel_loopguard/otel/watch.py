@@ -42,6 +42,8 @@ class End:
         self.known: Final = ref(span)
         self._open: tuple[Span, Context, Callable[..., None]] | None = (span, context, before)
         """The span, where it started, and what was in our place before."""
+        self.is_tried = False
+        """The call was taken in, but what the span holds could not be removed."""
 
     def __call__(self, end_time: Any = None) -> None:  # noqa: ANN401 - whatever a host says
         """End the span, now or at a time in nanoseconds since 1970."""
@@ -110,8 +112,10 @@ class Watch:
             # One that is not open and still records was forgotten for newer ones.
             if self.open.pop(end.span_id, None) is not None or span.is_recording():
                 attributes = attributes_in(span)
-                if self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
-                    may_leave = False
+                if end.is_tried:
+                    may_leave = self.editor.strip(span)
+                elif self._redacts_all or not WATCHED.isdisjoint(attributes) or span.name.startswith(NAMES):
+                    may_leave, end.is_tried = False, True
                     may_leave = self._marked(span, end.span_id, context, end_ns, dict(attributes))
                 elif self._known or self._inner:
                     self._plain(span, end.span_id, end_ns)

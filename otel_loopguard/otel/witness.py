@@ -6,7 +6,7 @@ Not the writing on it: the processor does that with what comes back.
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Any, Final
 from weakref import ReferenceType, ref
 
 from opentelemetry import context as otel_context
@@ -22,7 +22,7 @@ from otel_loopguard.siblings import Siblings
 
 from .nesting import Nesting
 from .open_span import OpenSpan, OpenSpans, View
-from .spans import attributes_in
+from .spans import attributes_in, time_of
 
 __all__ = ["Witness"]
 
@@ -135,8 +135,8 @@ class Witness:
         span_id = first.ids.span_id
         if parent is None:
             return span_id, False
-        span = first.span()
-        start_ns = record.start_ns if span is None else span.start_time
+        span: Any = first.span()
+        start_ns = record.start_ns if span is None else time_of(span.start_time)
         with self._lock:
             siblings = self._siblings(parent)
             turn = siblings.turn(span_id, start_ns, record.end_ns)

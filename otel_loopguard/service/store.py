@@ -26,7 +26,7 @@ __all__ = ["APPLICATION", "VERSION", "Entry", "Mark", "Saved", "Store"]
 
 APPLICATION: Final = 0x4C4F4F50
 """``LOOP`` in the file's head: tells our files from other SQLite databases."""
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the tables. A file of a newer version is refused, an older one is migrated (`_MIGRATIONS`)."""
 
 _SCHEMA: Final = """
@@ -47,7 +47,8 @@ _MIGRATIONS: Final = {
 ALTER TABLE mark ADD COLUMN handed INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE share (only INTEGER PRIMARY KEY CHECK (only = 1), worker INTEGER NOT NULL, workers INTEGER NOT NULL);
 INSERT INTO share VALUES (1, 0, 1);
-"""
+""",
+    2: "",  # the same tables: rows of the journal have a form of their own since
 }
 """What makes a file of a version one of the next."""
 

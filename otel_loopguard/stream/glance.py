@@ -15,6 +15,7 @@ from otel_loopguard import names
 from otel_loopguard.conventions import MARKERS, NAMES, NOT_TOOLS, Role
 from otel_loopguard.conventions._decode import NO_CALL_ID
 from otel_loopguard.conventions.gen_ai import ROLES
+from otel_loopguard.conventions.loopguard import LARGEST_SEQUENCE
 from otel_loopguard.core.call import Outcome, OutcomeKind, ToolCall
 from otel_loopguard.core.identifier import LONGEST
 from otel_loopguard.core.reader import CallReader
@@ -219,8 +220,8 @@ class Glance:
         call_id = value[names.TOOL_CALL_ID].string_value if plan.has_call_id else _NONE
         sequence = value[names.SEQUENCE].int_value
         turn = value[names.TURN].int_value if plan.has_turn else -1
-        if not (sequence and turn):
-            return None  # another type, or nought
+        if not (sequence and turn) or abs(sequence) >= LARGEST_SEQUENCE:
+            return None  # another type, nought, or no number that anybody counts to
         for text in (tool, run_id, key_id, fingerprint, process_id, agent, result, call_id):
             if not 0 < len(text) <= LONGEST:
                 return None  # another type, nothing or too long

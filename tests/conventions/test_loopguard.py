@@ -60,6 +60,15 @@ def test_overlay() -> None:
     assert (call.handoff_to, call.user_message, call.is_error, call.error_type) == ("h", True, True, "timeout")
 
 
+@pytest.mark.parametrize("sequence", [-(2**63), 2**63 - 1, 2**62, 2**64, True, "4", 4.0])
+def test_a_number_that_nobody_counts_to_is_none(sequence: object) -> None:
+    """What no process has counted to could not be kept either."""
+    call = read(Record("span", "execute_tool search", ANNOTATED | {"loopguard.sequence": sequence}))
+    assert call is not None
+    assert call.marks is not None
+    assert call.marks.sequence is None
+
+
 def test_marks_alone() -> None:
     """A span whose other markers a filter took away is still the call that our processor saw."""
     kept = ("gen_ai.tool.name", "gen_ai.agent.name", "error.type")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard.core.call import ABSENT, MISSING, Outcome, ToolCall
+from otel_loopguard.core.call import ABSENT, MISSING, OURS, Outcome, ToolCall
 from otel_loopguard.core.decision import Allow, Nudge, NudgeOutcome, Refuse
 from otel_loopguard.core.detectors import DETECTORS
 from otel_loopguard.core.engine import Engine
@@ -375,3 +375,14 @@ def test_one_turn_without_end() -> None:
     """A host that gives all calls one token gets turns of 32 calls."""
     rows = [step("look", {"at": number}, f"seen {number}", turn="always") for number in range(100)]
     assert run(rows).history.turns.number == 4
+
+
+def test_our_own_answer_is_no_result_of_the_call() -> None:
+    """A call that we answered has the answer that its key had before, and else none, whatever its record says."""
+    history, engine = History(), Engine(Policy())
+    ours = OURS.changed(fingerprint="1" * 32)
+    for number, outcome in enumerate([ours, Outcome("ok", "2" * 32), ours]):
+        engine.record(history, ToolCall("look", "0" * 32, "k", turn=number), outcome)
+    first, second, third = history.entries
+    assert first.answer is None
+    assert third.answer == second.answer is not None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,3 +40,18 @@ def test_equality(one: str, other: str) -> None:
     assert (bounded(one) == bounded(other)) is (one == other)
     assert bounded(bounded(one)) == bounded(one)
     assert len(bounded(one)) <= LONGEST
+
+
+class Text(str, Enum):
+    """An id as applications name them."""
+
+    ID = "id-1"
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"), [(7, "7"), (UUID(int=7), str(UUID(int=7))), (b"b", "b'b'"), (Text.ID, "id-1")], ids=repr
+)
+def test_what_is_no_text_is_spelled_out(name: object, kept: str) -> None:
+    """An enumeration's text is its value, which is what exporters send."""
+    assert bounded(name) == kept
+    assert type(bounded(name)) is str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -412,3 +414,62 @@ def test_unknown_reason_is_left_out() -> None:
         call(guard, "ask", {})
         guard.finish("tired")
     assert all(names.TERMINATION_REASON not in event for event in process.events(names.RUN_END))
+
+
+# What hosts hand over ---------------------------------------------------------------------------------------------
+
+REPEATED = ["Allow", "Allow", "Nudge", "Allow", "Refuse", "Refuse"]
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        {"call_id": b"c"},
+        {"call_id": ("c", 1)},
+        {"conversation": 7},
+        {"conversation": UUID(int=7)},
+        {"agent": ("a", "b")},
+        {"run": ("r", 1)},
+        {"default_run": 7},
+    ],
+    ids=repr,
+)
+def test_ids_are_whatever_a_framework_has(tokens: dict[str, Any]) -> None:
+    """What is no text is spelled out: the calls are watched as any others."""
+    guard = guard_for(process_for(), mode="enforce")
+    with otel_loopguard.run(None if {"run", "default_run"} & set(tokens) else "r1"):
+        assert kinds([call(guard, "ask", {"q": "x"}, **tokens) for _ in range(6)]) == REPEATED
+
+
+@pytest.mark.parametrize("kind", ["float", "uuid", "tuple", "list"])
+def test_a_turn_is_any_token(kind: str) -> None:
+    """Equal tokens are one decision, and others are others, whatever they are."""
+    guard = guard_for(process_for(), mode="enforce")
+
+    def token(number: int) -> Any:  # noqa: ANN401 - of any type
+        return {"float": number + 0.5, "uuid": UUID(int=number), "tuple": (number, "t"), "list": [number]}[kind]
+
+    with otel_loopguard.run("r1"):
+        assert kinds([call(guard, "ask", {"q": "x"}, turn=token(number)) for number in range(6)]) == REPEATED
+
+
+TOLD: list[dict[str, Any]] = [{"is_error": 1}, {"error_type": OSError}, {"error_message": OSError("gone")}]
+
+
+@pytest.mark.parametrize("told", TOLD, ids=repr)
+def test_how_a_call_failed_is_said_as_a_host_has_it(told: dict[str, Any]) -> None:
+    """A write whose end was told is in flight no longer, in whatever words it was told."""
+    process = process_for()
+    guard = guard_for(process, mode="enforce")
+    with otel_loopguard.run("r1"):
+        for number in range(3):
+            decision = guard.before("pay", {"to": number})
+            assert isinstance(decision, Allow)
+            guard.after(decision.call, "rejected", **{"is_error": True, **told})
+    assert process.live.counters.total(names.ERRORS) == 0
+
+
+def test_a_call_is_copied_as_itself() -> None:
+    """Frameworks copy what they keep; a call is one event of its run."""
+    decision = guard_for(process_for(), mode="observe").before("ask", {"q": "x"})
+    assert copy.deepcopy(decision).call is copy.copy(decision).call is decision.call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -271,3 +272,16 @@ def test_a_loop_behind_one_model_span(differ: bool, stops: bool) -> None:  # noq
         for number in range(20):
             process.call("search", {"q": number if differ else 0})
     assert ("stop" in process.written(names.VERDICT)) is stops
+
+
+@needs_logs
+@pytest.mark.parametrize("reason", [None, False, 0, [], ["loop_detected"], "whatever"])
+def test_a_reason_that_is_none_ends_the_run_all_the_same(reason: Any) -> None:  # noqa: ANN401 - of any type
+    """The totals are reported without it."""
+    process = Process()
+    with otel_loopguard.run(("run", 7), agent=5):  # type: ignore[arg-type]
+        process.call()
+        otel_loopguard.user_message(("to", 5))  # type: ignore[arg-type]
+        otel_loopguard.finish(reason)
+    (end,) = process.events(names.RUN_END)
+    assert names.TERMINATION_REASON not in end
