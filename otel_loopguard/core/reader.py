@@ -227,6 +227,8 @@ class CallReader:
         if ours or error_type == "loop_detected":
             return OURS
         is_error = is_error or error_type is not None
+        if error_type is not None and type(error_type) is not str:
+            error_type = str.__str__(error_type)  # an enumeration's value, as exporters send it
         encoded: bytes | Unknown | None
         data, encoded = load_and_encode(result, STRICT, _FEW_LEAVES)
         if isinstance(data, Unknown) and error_message is not None:

@@ -134,7 +134,7 @@ class SpanReader:
         scope = span.instrumentation_scope
         if common.resource is not span.resource or common.scope is not scope:
             common = self._common = _common(span, common)
-        events = events_in(span)
+        events: Sequence[Any] = events_in(span)
         status = span.status
         held: Any = span
         return Record(

@@ -6,6 +6,7 @@ import json
 import pickle
 from datetime import datetime, timezone
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -509,3 +510,15 @@ def test_a_write_is_not_rejected_by_a_text() -> None:
     reader = CallReader(parse_policy("tools: {store: {kind: write}}"), KEYS)
     call = reader.call("store", {"book": 7})
     assert reader.outcome(call, {"book": 7}, "HTTP 503", is_error=True).category == "unknown_outcome"
+
+
+def test_an_error_type_is_its_text() -> None:
+    """One that is a member of an enumeration is told as the text that it is sent as."""
+
+    class Type(str, Enum):
+        LOST = "connection_lost"
+
+    call = READER.call("look", {"q": 1})
+    told = [READER.outcome(call, {"q": 1}, "gone", error_type=one) for one in ("connection_lost", Type.LOST)]
+    assert told[0] == told[1]
+    assert type(told[1].error_type) is str

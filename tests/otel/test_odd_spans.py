@@ -113,6 +113,17 @@ def test_events_at_odd_times_stay_and_let_findings_in() -> None:
     assert "canary" not in str([dict(event.attributes or {}) for event in process.tools[-1].events])
 
 
+@pytest.mark.parametrize(("name", "kept"), [(None, ""), (7, "7")])
+def test_events_of_odd_names_lose_no_call(name: Any, kept: str) -> None:  # noqa: ANN401 - of any type
+    """They stay, under a text, without what they say."""
+    process = Process(edge=Edge)
+    with process.tool(arguments=CANARY) as span:
+        span.add_event(name, {"exception.message": CANARY})
+    assert process.written(names.REPEAT_COUNT) == [1]
+    assert [event.name for event in process.tools[-1].events] == [kept]
+    assert "canary" not in str([dict(event.attributes or {}) for event in process.tools[-1].events])
+
+
 def test_a_span_that_may_not_leave_is_one_call_however_often_it_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ending it again tries to empty it again, and counts nothing."""
     process = Process(edge=Edge)
